@@ -1,0 +1,71 @@
+//! Backends: who runs a whole job. Each gives the same bytes for the same input and parameters.
+
+mod cpu;
+
+use crate::{Control, Element, Params, Region, Result, ToleranceMap, volume::Field};
+pub use cpu::Cpu;
+
+/// One frame to encode: all values are finite (missing values are filled before this).
+pub struct FrameInput<'a, T: Element> {
+    pub field: &'a dyn Field<T>,
+    /// Map of this frame's blocks.
+    pub tolerance: &'a ToleranceMap,
+    /// Largest |u| of the frame; part of the stream, since quantization steps depend on it.
+    pub max_abs: T,
+    pub params: &'a Params,
+}
+
+/// Receives an encoded frame in stream order: first `coarse`, then chunks 0, 1, 2, ...
+pub trait FrameSink {
+    /// What every decode of the frame needs: parameters, corner arrays or global levels.
+    fn coarse(&mut self, bytes: &[u8]) -> Result<()>;
+    /// The next chunk, decodable alone once `coarse` is known.
+    fn chunk(&mut self, bytes: &[u8]) -> Result<()>;
+}
+
+/// Hands out the parts of an encoded frame; checksums are verified by the implementor.
+pub trait FrameSource: Sync {
+    fn coarse(&self) -> Result<std::borrow::Cow<'_, [u8]>>;
+    fn chunk_count(&self) -> usize;
+    fn chunk(&self, index: usize) -> Result<std::borrow::Cow<'_, [u8]>>;
+}
+
+/// What a decoder must know besides the frame's parts.
+pub struct FrameShape<'a> {
+    /// Extents of the frame in nodes.
+    pub n: [usize; 3],
+    pub tolerance: &'a ToleranceMap,
+    pub params: &'a Params,
+    /// As in [`FrameInput::max_abs`], exact (f32 values widen exactly).
+    pub max_abs: f64,
+}
+
+/// Receives decoded boxes, in any order, possibly from several threads; boxes never overlap.
+pub trait RegionSink<T: Element>: Sync {
+    fn put(&self, region: &Region, values: &[T]) -> Result<()>;
+}
+
+/// A codec of whole frames on some hardware.
+pub trait Backend: Send + Sync {
+    /// One line for people: which device and why.
+    fn describe(&self) -> String;
+    fn encode_f32(&self, input: &FrameInput<f32>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
+    fn encode_f64(&self, input: &FrameInput<f64>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
+    /// Decodes the part of the frame inside `region`, reading only the chunks it needs.
+    fn decode_f32(
+        &self,
+        frame: &FrameShape,
+        source: &dyn FrameSource,
+        region: &Region,
+        out: &dyn RegionSink<f32>,
+        control: &Control,
+    ) -> Result<()>;
+    fn decode_f64(
+        &self,
+        frame: &FrameShape,
+        source: &dyn FrameSource,
+        region: &Region,
+        out: &dyn RegionSink<f64>,
+        control: &Control,
+    ) -> Result<()>;
+}

@@ -1,0 +1,1 @@
+//! The class coder: fixed tables, one class per unit, interleaved rANS laid out for a GPU warp.

@@ -1,0 +1,1 @@
+//! Chunked canonical Huffman with an escape list (Section IV, entropy stage).

@@ -1,0 +1,4 @@
+//! Entropy coding of quantized residuals ("symbols").
+
+pub mod class;
+pub mod huffman;

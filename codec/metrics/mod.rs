@@ -1,0 +1,1 @@
+//! Error metrics that users compare: f64 sums, finite values only.

@@ -1,0 +1,90 @@
+//! What a run is asked to do. Everything here is recorded in the stream.
+
+use serde::{Deserialize, Serialize};
+
+/// Which decomposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The paper's hierarchy: L local In-cache Block levels, then M global MGARD levels (Section IV-B).
+    Hybrid,
+    /// Closed-loop nested interpolation in tiles; no tolerance propagates.
+    Pyramid,
+}
+
+/// Basis of the hybrid hierarchy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// Coarse nodes are samples; the error gain of a level is 1.
+    Hierarchical,
+    /// MGARD's L2 projection (Section II-B).
+    Projection,
+}
+
+/// Entropy stage of the hybrid mode (pyramid always uses `Class`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Entropy {
+    /// Chunked canonical Huffman with an escape list, as in the paper.
+    Huffman,
+    /// Fixed class tables and interleaved rANS.
+    Class,
+}
+
+/// How the levels of the hybrid hierarchy share a block's tolerance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Budget {
+    /// In proportion to the number of coefficients of a level: least bits.
+    Coefficients,
+    /// The paper's equal shares (Section IV-C).
+    Uniform,
+}
+
+/// Prediction of the pyramid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Points {
+    /// The encoder picks 2, 4 or 6 points and the axis weights per chunk.
+    Auto,
+    Two,
+    Four,
+    Six,
+}
+
+/// All settings of one compression run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Params {
+    pub mode: Mode,
+    /// Hybrid: number of local levels L.
+    pub local_levels: u8,
+    /// Hybrid: number of global levels M.
+    pub global_levels: u8,
+    pub basis: Basis,
+    pub entropy: Entropy,
+    pub budget: Budget,
+    /// Pyramid: tile side in nodes, 8, 16 or 32.
+    pub tile: u8,
+    pub points: Points,
+    /// Most values in one frame (a frame is a whole hierarchy of its own); part of the format's
+    /// cutting rule, never of the machine's memory.
+    pub frame_values: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Pyramid,
+            local_levels: 1,
+            global_levels: 2,
+            basis: Basis::Hierarchical,
+            entropy: Entropy::Huffman,
+            budget: Budget::Coefficients,
+            tile: 16,
+            points: Points::Auto,
+            frame_values: 1 << 28,
+        }
+    }
+}

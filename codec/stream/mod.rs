@@ -1,0 +1,1 @@
+//! The `.bmg` stream: header, tolerance map, frames, index, checksums. See `FORMAT.md`.

@@ -1,0 +1,4 @@
+//! The two decompositions: `hybrid` (the paper's) and `pyramid` (closed-loop tiles).
+
+pub mod hybrid;
+pub mod pyramid;

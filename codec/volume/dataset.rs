@@ -1,0 +1,113 @@
+//! Files as sets of variables, and the volumes read from them.
+
+use super::{DType, Field, Shape};
+use crate::Result;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The values of a volume, wherever they live (memory, a memory map, a file read on demand).
+#[derive(Clone)]
+pub enum Values {
+    F32(Arc<dyn Field<f32>>),
+    F64(Arc<dyn Field<f64>>),
+}
+
+impl Values {
+    pub fn dtype(&self) -> DType {
+        match self {
+            Values::F32(_) => DType::F32,
+            Values::F64(_) => DType::F64,
+        }
+    }
+}
+
+/// Runs the same generic code on either element type: `with_values!(values, field => expr)`.
+#[macro_export]
+macro_rules! with_values {
+    ($values:expr, $field:ident => $body:expr) => {
+        match $values {
+            $crate::volume::Values::F32($field) => $body,
+            $crate::volume::Values::F64($field) => $body,
+        }
+    };
+}
+
+/// Names, units and geometry that travel with a volume and are written back on export.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Metadata {
+    /// File the volume came from, as the user named it.
+    pub source: String,
+    /// Variable name inside the file; empty for single-variable files.
+    pub variable: String,
+    pub units: Option<String>,
+    /// Names of the 1 to 3 axes, slowest first.
+    pub axes: Vec<String>,
+    /// Distance between nodes per axis, slowest first.
+    pub spacing: Option<Vec<f64>>,
+    /// Coordinates of node 0 per axis, slowest first.
+    pub origin: Option<Vec<f64>>,
+    /// Step of a series, when there is one.
+    pub step: Option<usize>,
+}
+
+/// One volume ready to look at or to compress.
+#[derive(Clone)]
+pub struct Volume {
+    pub shape: Shape,
+    pub values: Values,
+    pub meta: Metadata,
+    /// Bit patterns (of the element type, zero-extended) that mean "missing", besides NaN and infinities.
+    /// They are not part of ranges or metrics and come back bit for bit.
+    pub missing: Vec<u64>,
+}
+
+/// What a file says of one of its variables.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariableInfo {
+    pub name: String,
+    /// All extents, slowest first; more than three axes make a series over the leading ones.
+    pub extents: Vec<usize>,
+    /// Axis names, slowest first, one per extent.
+    pub axes: Vec<String>,
+    /// Type in the file, such as "i16 big-endian, scaled".
+    pub stored: String,
+    /// Type that a read delivers.
+    pub dtype: DType,
+    pub units: Option<String>,
+    pub long_name: Option<String>,
+    /// The values that mean "missing", as the file states them.
+    pub missing: Vec<f64>,
+    pub spacing: Option<Vec<f64>>,
+    pub origin: Option<Vec<f64>>,
+    /// What a reader should know, such as a conversion that is not exact.
+    pub notes: Vec<String>,
+}
+
+impl VariableInfo {
+    /// Number of volumes in the series (1 when the variable has at most three axes).
+    pub fn steps(&self) -> usize {
+        let lead = self.extents.len().saturating_sub(3);
+        self.extents[..lead].iter().product()
+    }
+}
+
+/// An opened file.
+pub trait Dataset: Send + Sync {
+    fn variables(&self) -> &[VariableInfo];
+    /// Opens one volume; `step` indexes the leading axes of a series, flattened in C order.
+    fn open(&self, variable: usize, step: usize) -> Result<Volume>;
+}
+
+/// What the user says about a file that cannot say it itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OpenHints {
+    /// Extents, slowest first.
+    pub dims: Option<Vec<usize>>,
+    pub dtype: Option<DType>,
+    pub big_endian: Option<bool>,
+    /// Bytes to skip at the start of a raw file.
+    pub offset: u64,
+    /// Values that mean "missing".
+    pub missing: Vec<f64>,
+}

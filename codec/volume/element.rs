@@ -1,0 +1,120 @@
+//! The two element types of a volume.
+
+use serde::{Deserialize, Serialize};
+
+/// Type of the values of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DType {
+    F32,
+    F64,
+}
+
+impl DType {
+    /// Bytes of one value.
+    pub fn bytes(self) -> usize {
+        match self {
+            DType::F32 => 4,
+            DType::F64 => 8,
+        }
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// `f32` or `f64`, with the few operations whose rounding the format fixes.
+pub trait Element:
+    sealed::Sealed
+    + bytemuck::Pod
+    + Copy
+    + PartialOrd
+    + Send
+    + Sync
+    + Default
+    + std::fmt::Debug
+    + std::fmt::Display
+    + std::ops::Add<Output = Self>
+    + std::ops::Sub<Output = Self>
+    + std::ops::Mul<Output = Self>
+    + std::ops::Neg<Output = Self>
+    + 'static
+{
+    const DTYPE: DType;
+    const BYTES: usize;
+    const ZERO: Self;
+    const INFINITY: Self;
+    fn to_f64(self) -> f64;
+    /// Round to nearest.
+    fn from_f64(v: f64) -> Self;
+    /// `self * a + b`, rounded once. Fast only inside code compiled for a target with FMA.
+    fn fma(self, a: Self, b: Self) -> Self;
+    fn abs(self) -> Self;
+    fn is_finite(self) -> bool;
+    /// Nearest integer, ties to even.
+    fn rint(self) -> Self;
+    /// The bit pattern, zero-extended.
+    fn to_bits64(self) -> u64;
+    /// From the low bits of a pattern.
+    fn from_bits64(bits: u64) -> Self;
+    /// The largest value not above `v` (finite `v` >= 0), so that a bound never grows in conversion.
+    fn from_f64_down(v: f64) -> Self;
+}
+
+macro_rules! element {
+    ($t:ty, $bits:ty, $dtype:expr) => {
+        impl Element for $t {
+            const DTYPE: DType = $dtype;
+            const BYTES: usize = size_of::<$t>();
+            const ZERO: Self = 0.0;
+            const INFINITY: Self = <$t>::INFINITY;
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn from_f64(v: f64) -> Self {
+                v as $t
+            }
+            #[inline(always)]
+            fn fma(self, a: Self, b: Self) -> Self {
+                self.mul_add(a, b)
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                <$t>::abs(self)
+            }
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                <$t>::is_finite(self)
+            }
+            #[inline(always)]
+            fn rint(self) -> Self {
+                self.round_ties_even()
+            }
+            #[inline(always)]
+            fn to_bits64(self) -> u64 {
+                self.to_bits() as u64
+            }
+            #[inline(always)]
+            fn from_bits64(bits: u64) -> Self {
+                <$t>::from_bits(bits as $bits)
+            }
+            fn from_f64_down(v: f64) -> Self {
+                let r = v as $t;
+                if r.is_infinite() && v.is_finite() {
+                    <$t>::MAX
+                } else if r as f64 > v {
+                    r.next_down()
+                } else {
+                    r
+                }
+            }
+        }
+    };
+}
+element!(f32, u32, DType::F32);
+element!(f64, u64, DType::F64);
