@@ -53,6 +53,11 @@ impl Error {
     pub fn io(path: &std::path::Path, source: &std::io::Error) -> Self {
         Self::new(ErrorKind::Io, format!("{}: {source}", path.display()))
     }
+    /// Puts the file's name in front of the message.
+    pub fn in_file(mut self, path: &std::path::Path) -> Self {
+        self.message = format!("{}: {}", path.display(), self.message);
+        self
+    }
     /// Adds what the user can do.
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = remedy.into();

@@ -24,4 +24,4 @@ pub use control::Control;
 pub use error::{Error, ErrorKind, Result};
 pub use params::{Basis, Entropy, Mode, Params};
 pub use roi::{Tier, ToleranceMap};
-pub use volume::{Element, Region, Shape};
+pub use volume::{DType, Element, Region, Shape};

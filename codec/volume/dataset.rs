@@ -1,6 +1,6 @@
 //! Files as sets of variables, and the volumes read from them.
 
-use super::{DType, Field, Shape};
+use super::{DType, Field, Shape, StoredType};
 use crate::Result;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -104,7 +104,8 @@ pub trait Dataset: Send + Sync {
 pub struct OpenHints {
     /// Extents, slowest first.
     pub dims: Option<Vec<usize>>,
-    pub dtype: Option<DType>,
+    /// Type of the values of a raw file.
+    pub dtype: Option<StoredType>,
     pub big_endian: Option<bool>,
     /// Bytes to skip at the start of a raw file.
     pub offset: u64,

@@ -20,6 +20,15 @@ impl DType {
     }
 }
 
+impl std::fmt::Display for DType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+        })
+    }
+}
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}

@@ -1,11 +1,27 @@
 //! Volumes: shapes, element types, and access to values wherever they live.
 
+mod array;
 mod dataset;
 mod element;
 mod field;
+mod filename;
+mod mapped;
+mod npy;
+mod raw;
+mod registry;
 mod shape;
+mod sidecar;
+mod stored;
+mod suggest;
 
+pub use array::{ArrayDataset, MappedArray, default_axes, missing_bits};
 pub use dataset::{Dataset, Metadata, OpenHints, Values, VariableInfo, Volume};
 pub use element::{DType, Element};
 pub use field::{Field, SliceField};
+pub use filename::{NameFacts, dims_from_word, facts_from_name};
+pub use mapped::{ByteLayout, MappedField, SharedBytes, map_file};
+pub use npy::NpyHeader;
+pub use registry::{Format, detect, formats, open};
 pub use shape::{Region, Shape};
+pub use stored::StoredType;
+pub use suggest::suggest_shapes;
