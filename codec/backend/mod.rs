@@ -1,9 +1,15 @@
 //! Backends: who runs a whole job. Each gives the same bytes for the same input and parameters.
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+pub mod device;
 
 use crate::{Control, Element, Params, Region, Result, ToleranceMap, volume::Field};
 pub use cpu::Cpu;
+#[cfg(feature = "cuda")]
+pub use cuda::Cuda;
+pub use device::{Device, Gpus, Opened, open};
 
 /// One frame to encode: all values are finite (missing values are filled before this).
 pub struct FrameInput<'a, T: Element> {

@@ -1,0 +1,161 @@
+//! One NVIDIA GPU: context, stream, kernels and launches. Nothing here knows the codec.
+
+use crate::{Error, ErrorKind, Result};
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg, sys,
+};
+use cudarc::nvrtc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// One `.cu` file as build.rs prepared it.
+pub(super) struct Module {
+    name: &'static str,
+    /// Self-contained source for NVRTC.
+    source: &'static str,
+    /// Machine code and PTX, when nvcc was there at build time.
+    fatbin: Option<&'static [u8]>,
+}
+
+include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+
+/// The oldest compute capability that the kernels are written for.
+const LOWEST_CAPABILITY: (i32, i32) = (8, 0);
+
+/// A context on one device, with all kernels loaded.
+pub(super) struct Gpu {
+    /// Destroyed after the functions and buffers that live in it.
+    pub context: Arc<CudaContext>,
+    /// The stream of all kernels.
+    pub stream: Arc<CudaStream>,
+    modules: Vec<Arc<CudaModule>>,
+    functions: Mutex<HashMap<&'static str, CudaFunction>>,
+    pub name: String,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+}
+
+/// Turns a driver error into ours.
+pub(super) fn failed(what: &str) -> impl Fn(DriverError) -> Error + '_ {
+    move |error| {
+        let text = error.error_string().ok().map(|s| s.to_string_lossy().into_owned());
+        Error::new(
+            ErrorKind::Device,
+            format!("GPU: {what}: {}", text.unwrap_or_else(|| format!("error {:?}", error.0))),
+        )
+    }
+}
+
+/// Number of GPUs, or why none can be used.
+pub(super) fn count() -> Result<usize> {
+    let none =
+        |message: &str| Error::new(ErrorKind::Device, message).remedy("install NVIDIA's driver, or use --device cpu");
+    // SAFETY: only tries to open the library.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(none("no NVIDIA driver on this machine"));
+    }
+    let count = CudaContext::device_count().map_err(failed("counting devices"))?;
+    if count < 1 {
+        return Err(none("the NVIDIA driver sees no GPU"));
+    }
+    Ok(count as usize)
+}
+
+impl Gpu {
+    /// Opens device `ordinal` (below [`count`]) and loads every kernel.
+    pub fn open(ordinal: usize) -> Result<Self> {
+        let context = CudaContext::new(ordinal).map_err(failed("opening the device"))?;
+        let name = context.name().map_err(failed("reading the device's name"))?;
+        let capability = context.compute_capability().map_err(failed("reading the compute capability"))?;
+        if capability < LOWEST_CAPABILITY {
+            let message =
+                format!("{name} has compute capability {}.{}, the kernels need 8.0", capability.0, capability.1);
+            return Err(Error::new(ErrorKind::Device, message).remedy("use --device cpu"));
+        }
+        // SAFETY: every cross-stream dependency of this backend is expressed by its own events.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(failed("creating a stream"))?;
+        let modules = MODULES.iter().map(|m| load(&context, m, capability)).collect::<Result<_>>()?;
+        let multiprocessors = context
+            .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+            .map_err(failed("reading the number of multiprocessors"))? as u32;
+        Ok(Self { context, stream, modules, functions: Mutex::default(), name, multiprocessors })
+    }
+
+    /// The kernel `name`, with its limit of dynamic shared memory raised to `shared_bytes`.
+    pub fn kernel(&self, name: &'static str, shared_bytes: usize) -> Result<CudaFunction> {
+        let mut functions = self.functions.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(function) = functions.get(name) {
+            return Ok(function.clone());
+        }
+        let function = self
+            .modules
+            .iter()
+            .find_map(|m| m.load_function(name).ok())
+            .ok_or_else(|| Error::new(ErrorKind::Device, format!("GPU: kernel {name} is missing")))?;
+        if shared_bytes > 48 * 1024 {
+            let limit = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            function.set_attribute(limit, shared_bytes as i32).map_err(failed("raising the shared memory limit"))?;
+        }
+        functions.insert(name, function.clone());
+        Ok(function)
+    }
+
+    /// Queues `kernel(arguments)` on the stream. A kernel takes one struct, laid out as in its `.cuh`.
+    ///
+    /// # Safety
+    /// `arguments` must have the layout that the kernel declares, and its pointers must cover what the kernel touches.
+    pub unsafe fn launch<A: DeviceRepr>(
+        &self,
+        kernel: &'static str,
+        grid: u32,
+        block: u32,
+        shared: usize,
+        arguments: &A,
+    ) -> Result<()> {
+        if grid == 0 {
+            return Ok(());
+        }
+        let function = self.kernel(kernel, shared)?;
+        let config = LaunchConfig { grid_dim: (grid, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes: shared as u32 };
+        // SAFETY: the caller vouches for the arguments.
+        unsafe { self.stream.launch_builder(&function).arg(arguments).launch(config) }.map_err(failed(kernel))?;
+        Ok(())
+    }
+
+    /// Waits for everything queued so far.
+    pub fn finish(&self) -> Result<()> {
+        self.stream.synchronize().map_err(failed("running the kernels"))
+    }
+}
+
+/// Loads the embedded machine code; where the driver is too old for it, compiles the source with the NVRTC found there.
+fn load(context: &Arc<CudaContext>, module: &Module, (major, minor): (i32, i32)) -> Result<Arc<CudaModule>> {
+    let refused = match module.fatbin {
+        Some(image) => match context.load_module(nvrtc::Ptx::from_binary(image.to_vec())) {
+            Ok(loaded) => return Ok(loaded),
+            Err(error) => failed(&format!("loading the kernels of {}", module.name))(error).message,
+        },
+        None => "this build has no compiled kernels".into(),
+    };
+    // SAFETY: only tries to open the library.
+    if !unsafe { nvrtc::sys::is_culib_present() } {
+        let remedy = "use a driver of CUDA 13 (580 or newer), install NVRTC, or use --device cpu";
+        return Err(Error::new(ErrorKind::Device, format!("{refused}, and NVRTC is not installed")).remedy(remedy));
+    }
+    let options = nvrtc::CompileOptions {
+        fmad: Some(false),
+        options: vec![format!("--gpu-architecture=compute_{major}{minor}"), "--std=c++17".into()],
+        name: Some(format!("{}.cu", module.name)),
+        ..Default::default()
+    };
+    let ptx = nvrtc::compile_ptx_with_opts(module.source, options).map_err(|error| {
+        let log = match &error {
+            nvrtc::CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
+            other => format!("{other:?}"),
+        };
+        Error::new(ErrorKind::Device, format!("{refused}, and NVRTC cannot compile them: {log}"))
+            .remedy("use --device cpu")
+    })?;
+    context.load_module(ptx).map_err(failed(&format!("loading the kernels of {}", module.name)))
+}

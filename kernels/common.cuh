@@ -1,0 +1,13 @@
+// Types and small device functions shared by all kernels. No standard headers: NVRTC compiles this too.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+
+// All lanes of a warp.
+constexpr u32 FULL = 0xffffffffu;
