@@ -1,0 +1,179 @@
+//! The payload of a chunk: a header of sizes, then one part per stream. See `FORMAT.md`, "Chunk payload".
+
+use super::choice::{Form, choose};
+use super::decode::decode_stream;
+use super::rans::MAX_LANES;
+use super::stream::{StreamParts, encode_stream};
+use super::symbols::{ChunkLayout, ChunkSymbols, Unit};
+use crate::{Error, Result};
+
+/// Most streams of a chunk.
+const MAX_STREAMS: usize = 16;
+/// A lane costs about 24 bits (its first and last state); it is worth it from this many bits of payload on.
+const BITS_PER_LANE: i64 = 1200;
+
+/// Header flags.
+const HAS_LISTS: u8 = 1;
+const WIDE_SIZES: u8 = 2;
+
+/// Streams and lanes of a chunk, from the code in its first byte: 2^(code - 1) lanes in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Split {
+    code: u8,
+}
+
+impl Split {
+    fn for_cost(bits: i64, tiles: usize) -> Self {
+        let most = MAX_LANES * tiles.clamp(1, MAX_STREAMS);
+        let lanes = (bits / BITS_PER_LANE).clamp(1, most as i64) as u64;
+        Self { code: 1 + lanes.ilog2() as u8 }
+    }
+    fn from_code(code: u8) -> Result<Self> {
+        if code == 0 || 1usize << (code.min(31) - 1) > MAX_LANES * MAX_STREAMS {
+            return Err(Error::corrupt(format!("chunk payload: {code} is no code of streams and lanes")));
+        }
+        Ok(Self { code })
+    }
+    fn total(self) -> usize {
+        1 << (self.code - 1)
+    }
+    fn lanes(self) -> usize {
+        self.total().min(MAX_LANES)
+    }
+    fn streams(self) -> usize {
+        self.total() / self.lanes()
+    }
+    /// The tiles of a stream.
+    fn tiles(self, stream: usize, count: usize) -> std::ops::Range<usize> {
+        stream * count / self.streams()..(stream + 1) * count / self.streams()
+    }
+}
+
+/// Place of each unit among the units of all tiles of the chunk: step and cell, coarse steps first.
+pub(super) struct Slots {
+    extent: Vec<[usize; 3]>,
+    base: Vec<usize>,
+    pub count: usize,
+}
+
+impl Slots {
+    fn of(layout: &ChunkLayout) -> Self {
+        let mut extent: Vec<[usize; 3]> = Vec::new();
+        for unit in layout.shapes.iter().flat_map(|s| &s.units) {
+            let step = unit.step as usize;
+            extent.resize(extent.len().max(step + 1), [0; 3]);
+            for a in 0..3 {
+                extent[step][a] = extent[step][a].max(unit.cell[a] as usize + 1);
+            }
+        }
+        let (mut base, mut count) = (vec![0; extent.len()], 0);
+        for step in (0..extent.len()).rev() {
+            base[step] = count;
+            count += extent[step].iter().product::<usize>();
+        }
+        Self { extent, base, count }
+    }
+    pub fn slot(&self, unit: &Unit) -> usize {
+        let step = unit.step as usize;
+        let [_, y, x] = self.extent[step];
+        self.base[step] + (unit.cell[0] as usize * y + unit.cell[1] as usize) * x + unit.cell[2] as usize
+    }
+}
+
+/// Appends the payload of a chunk. Units whose nodes are all exact are coded by their deltas.
+pub fn encode_chunk(layout: &ChunkLayout, symbols: &ChunkSymbols, out: &mut Vec<u8>) {
+    let mut forms = Vec::with_capacity(layout.tiles.len());
+    let mut cost = 0i64;
+    for tile in &layout.tiles {
+        let of_tile = layout.shapes[tile.shape].units.iter().map(|unit| {
+            let nodes = tile.start + unit.start as usize..tile.start + (unit.start + unit.len) as usize;
+            let delta = if symbols.delta.is_empty() { &[][..] } else { &symbols.delta[nodes.clone()] };
+            let (form, bits) = choose(&symbols.q[nodes], delta, layout.bits);
+            cost += bits;
+            form
+        });
+        forms.push(of_tile.collect::<Vec<_>>());
+    }
+    if forms.iter().flatten().all(|f| *f == Form::Zero) {
+        out.push(0);
+        return;
+    }
+    let split = Split::for_cost(cost >> 16, layout.tiles.len());
+    let slots = Slots::of(layout);
+    let parts: Vec<StreamParts> = (0..split.streams())
+        .map(|s| encode_stream(layout, symbols, &forms, &slots, split.tiles(s, layout.tiles.len()), split.lanes()))
+        .collect();
+    write_payload(split, layout.bits, &parts, out);
+}
+
+fn write_payload(split: Split, bits: u32, parts: &[StreamParts], out: &mut Vec<u8>) {
+    let lists = parts.iter().any(|p| p.sizes()[1..] != [0; 3]);
+    let wide = parts.iter().any(|p| p.sizes().iter().any(|&s| s > u16::MAX as usize));
+    out.push(split.code);
+    out.push(if lists { HAS_LISTS } else { 0 } | if wide { WIDE_SIZES } else { 0 });
+    for part in parts {
+        for &size in &part.sizes()[..if lists { 4 } else { 1 }] {
+            out.extend_from_slice(&(size as u32).to_le_bytes()[..if wide { 4 } else { 2 }]);
+        }
+    }
+    for part in parts {
+        part.write(bits, out);
+    }
+}
+
+/// Reads what [`encode_chunk`] wrote. `symbols` is overwritten; its buffers are reused.
+pub fn decode_chunk(layout: &ChunkLayout, payload: &[u8], symbols: &mut ChunkSymbols) -> Result<()> {
+    symbols.q.clear();
+    symbols.q.resize(layout.nodes, 0);
+    symbols.delta.clear();
+    let Some((&code, rest)) = payload.split_first() else {
+        return Err(Error::truncated("chunk payload: empty"));
+    };
+    if code == 0 {
+        return if rest.is_empty() { Ok(()) } else { Err(Error::corrupt("chunk payload: bytes after an empty chunk")) };
+    }
+    let split = Split::from_code(code)?;
+    let mut reader = Reader { rest };
+    let flags = reader.take(1, "flags")?[0];
+    if flags & !(HAS_LISTS | WIDE_SIZES) != 0 {
+        return Err(Error::corrupt(format!("chunk payload: unknown flags {flags:#x}")));
+    }
+    let mut sizes = Vec::with_capacity(split.streams());
+    for _ in 0..split.streams() {
+        let mut of_stream = [0usize; 4];
+        for size in &mut of_stream[..if flags & HAS_LISTS != 0 { 4 } else { 1 }] {
+            let mut word = [0; 4];
+            let width = if flags & WIDE_SIZES != 0 { 4 } else { 2 };
+            word[..width].copy_from_slice(reader.take(width, "sizes")?);
+            *size = u32::from_le_bytes(word) as usize;
+        }
+        sizes.push(of_stream);
+    }
+    let slots = Slots::of(layout);
+    // between two checks a decoder reads at most the classes of a tile and one unit
+    let longest =
+        layout.shapes.iter().map(|s| 3 * s.units.len() + s.units.iter().map(|u| u.len as usize).max().unwrap_or(0));
+    let padding = longest.max().unwrap_or(0) + MAX_LANES;
+    for (stream, sizes) in sizes.iter().enumerate() {
+        let parts = StreamParts::read(*sizes, split.lanes(), layout.bits, padding, &mut reader)?;
+        decode_stream(layout, &parts, &slots, split.tiles(stream, layout.tiles.len()), symbols)
+            .map_err(|e| Error { message: format!("chunk payload, stream {stream}: {}", e.message), ..e })?;
+    }
+    if reader.rest.is_empty() { Ok(()) } else { Err(Error::corrupt("chunk payload: bytes after the last stream")) }
+}
+
+/// The bytes not yet read.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub fn take(&mut self, count: usize, what: &str) -> Result<&'a [u8]> {
+        let (head, rest) = self
+            .rest
+            .split_at_checked(count)
+            .ok_or_else(|| Error::truncated(format!("chunk payload: ends inside its {what}")))?;
+        self.rest = rest;
+        Ok(head)
+    }
+}

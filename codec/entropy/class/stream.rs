@@ -1,0 +1,248 @@
+//! One stream of a chunk: a run of tiles under one set of rANS lanes, with its lists.
+
+use super::bits::BitWriter;
+use super::choice::{ALL_EQUAL, Form, PLAIN};
+use super::chunk::{Reader, Slots};
+use super::rans::{Encoder, MAX_LANES};
+use super::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileRef, Unit};
+use super::tables::{CLASS_COUNT, CLASSES, TABLES, Table};
+use crate::Result;
+use std::ops::Range;
+
+/// Class numbers: 0 = zero, then the quantized classes, then exact.
+pub const EXACT_CLASS: u8 = CLASS_COUNT as u8 + 1;
+
+/// The content of a stream in the order of its bytes.
+#[derive(Default)]
+pub struct StreamParts {
+    pub states: Vec<u32>,
+    pub words: Vec<u16>,
+    /// Residuals beyond their table; [`EXACT`] sends on to `exact`.
+    pub escapes: Vec<u16>,
+    /// Deltas of exact nodes that are not tokens.
+    pub exact: Vec<u64>,
+    /// Raw low bits.
+    pub raw: Vec<u8>,
+    /// Number of words, without the padding that [`StreamParts::read`] adds.
+    pub word_count: usize,
+}
+
+impl StreamParts {
+    /// Words, escapes, exact values, raw bytes.
+    pub fn sizes(&self) -> [usize; 4] {
+        [self.word_count, self.escapes.len(), self.exact.len(), self.raw.len()]
+    }
+
+    pub fn write(&self, bits: u32, out: &mut Vec<u8>) {
+        out.extend(self.states.iter().flat_map(|x| x.to_le_bytes()));
+        out.extend(self.words[..self.word_count].iter().chain(&self.escapes).flat_map(|w| w.to_le_bytes()));
+        for value in &self.exact {
+            out.extend_from_slice(&value.to_le_bytes()[..bits as usize / 8]);
+        }
+        out.extend_from_slice(&self.raw);
+    }
+
+    /// `padding` words of zero are added, so that a damaged stream cannot read beyond the buffer between two checks.
+    pub fn read(sizes: [usize; 4], lanes: usize, bits: u32, padding: usize, reader: &mut Reader) -> Result<Self> {
+        let states = reader.take(4 * lanes, "states")?;
+        let words = reader.take(2 * sizes[0], "words")?;
+        let escapes = reader.take(2 * sizes[1], "escapes")?;
+        let exact = reader.take(bits as usize / 8 * sizes[2], "exact values")?;
+        let raw = reader.take(sizes[3], "raw bits")?;
+        let as_words = |b: &[u8]| b.as_chunks().0.iter().map(|&w| u16::from_le_bytes(w)).collect::<Vec<_>>();
+        let mut padded = as_words(words);
+        padded.resize(sizes[0] + padding, 0);
+        Ok(Self {
+            states: states.as_chunks().0.iter().map(|&x| u32::from_le_bytes(x)).collect(),
+            words: padded,
+            escapes: as_words(escapes),
+            exact: exact.chunks_exact(bits as usize / 8).map(little_endian).collect(),
+            raw: raw.to_vec(),
+            word_count: sizes[0],
+        })
+    }
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    let mut all = [0; 8];
+    all[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(all)
+}
+
+fn zigzag(q: i16) -> u16 {
+    ((q << 1) ^ (q >> 15)) as u16
+}
+
+pub fn unzigzag(z: u16) -> i16 {
+    (z >> 1) as i16 ^ -((z & 1) as i16)
+}
+
+fn class_of(form: Form) -> u8 {
+    match form {
+        Form::Zero => 0,
+        Form::Quantized(class) => class + 1,
+        Form::Exact { .. } => EXACT_CLASS,
+    }
+}
+
+/// The table of a class and its token, given the class of the same slot in the tile before.
+fn class_token(class: u8, before: u8) -> (&'static Table, u8) {
+    if before == 0 {
+        return (&TABLES.classes[0], class);
+    }
+    let token = if class == before {
+        0
+    } else if class == 0 {
+        1
+    } else if class > before {
+        2 * (class - before)
+    } else {
+        2 * (before - class) + 1
+    };
+    (&TABLES.classes[1], token)
+}
+
+pub fn class_from_token(token: u8, before: u8) -> Option<u8> {
+    let class = match (before, token) {
+        (0, class) => class,
+        (_, 0) => before,
+        (_, 1) => 0,
+        (_, up) if up % 2 == 0 => before.checked_add(up / 2)?,
+        (_, down) => before.checked_sub(down / 2).filter(|&c| c > 0)?,
+    };
+    (class <= EXACT_CLASS).then_some(class)
+}
+
+pub fn range(tile: &TileRef, unit: &Unit) -> Range<usize> {
+    tile.start + unit.start as usize..tile.start + (unit.start + unit.len) as usize
+}
+
+/// Encodes the tiles `tiles`. `forms` holds the form of each unit of each tile of the chunk.
+pub fn encode_stream(
+    layout: &ChunkLayout,
+    symbols: &ChunkSymbols,
+    forms: &[Vec<Form>],
+    slots: &Slots,
+    tiles: Range<usize>,
+    lanes: usize,
+) -> StreamParts {
+    let mut lists = Lists::default();
+    let mut nodes = 0;
+    let mut before = vec![0u8; slots.count];
+    let mut contexts = Vec::with_capacity(tiles.len());
+    for t in tiles.clone() {
+        let tile = &layout.tiles[t];
+        let units = &layout.shapes[tile.shape].units;
+        let context = units.iter().zip(&forms[t]).map(|(unit, &form)| {
+            nodes += unit.len as usize + 3;
+            lists.add(form, symbols, range(tile, unit), layout.bits);
+            std::mem::replace(&mut before[slots.slot(unit)], class_of(form))
+        });
+        contexts.push(context.collect::<Vec<_>>());
+    }
+    let mut encoder = Encoder::new(lanes, nodes);
+    let mut tokens = Vec::new();
+    for t in tiles.clone().rev() {
+        let tile = &layout.tiles[t];
+        let units = &layout.shapes[tile.shape].units;
+        for (unit, &form) in units.iter().zip(&forms[t]).rev() {
+            if let Some(table) = tokens_of(form, symbols, range(tile, unit), &mut tokens) {
+                encoder.put(table, &tokens);
+            }
+        }
+        put_classes(&mut encoder, &forms[t], &contexts[t - tiles.start], lanes);
+    }
+    let (states, words) = encoder.finish();
+    StreamParts {
+        states: states.to_vec(),
+        words: words.to_vec(),
+        word_count: words.len(),
+        escapes: lists.escapes,
+        exact: lists.exact,
+        raw: lists.raw.finish(),
+    }
+}
+
+/// The class rounds of a tile, last first: per `lanes` units one round of classes, then, for exact units, the table and
+/// the shift.
+fn put_classes(encoder: &mut Encoder, forms: &[Form], contexts: &[u8], lanes: usize) {
+    for (forms, contexts) in forms.chunks(lanes).zip(contexts.chunks(lanes)).rev() {
+        let mut rounds = [[None; MAX_LANES]; 3];
+        for (lane, (&form, &before)) in forms.iter().zip(contexts).enumerate() {
+            rounds[0][lane] = Some(class_token(class_of(form), before));
+            if let Form::Exact { table, shift } = form {
+                rounds[1][lane] = Some((&TABLES.uniform, table));
+                rounds[2][lane] = Some((&TABLES.uniform, shift));
+            }
+        }
+        for round in rounds.iter().rev() {
+            encoder.put_round(round);
+        }
+    }
+}
+
+/// Fills `tokens` and names their table; `None` where a unit has no tokens.
+fn tokens_of(form: Form, symbols: &ChunkSymbols, nodes: Range<usize>, tokens: &mut Vec<u8>) -> Option<&'static Table> {
+    tokens.clear();
+    match form {
+        Form::Zero => None,
+        Form::Quantized(class) => {
+            let class = &CLASSES[class as usize];
+            let table = &TABLES.symbols[class.table as usize];
+            let escape = table.escape() as u16;
+            let token = |q: i16| if q == EXACT { escape } else { (zigzag(q) >> class.shift).min(escape) };
+            tokens.extend(symbols.q[nodes].iter().map(|&q| token(q) as u8));
+            Some(table)
+        }
+        Form::Exact { table: ALL_EQUAL | PLAIN, .. } => None,
+        Form::Exact { table, shift } => {
+            let table = &TABLES.symbols[table as usize];
+            let escape = table.escape() as u64;
+            tokens.extend(symbols.delta[nodes].iter().map(|&d| (d >> shift).min(escape) as u8));
+            Some(table)
+        }
+    }
+}
+
+/// The lists of a stream while it is encoded.
+#[derive(Default)]
+struct Lists {
+    escapes: Vec<u16>,
+    exact: Vec<u64>,
+    raw: BitWriter,
+}
+
+impl Lists {
+    fn add(&mut self, form: Form, symbols: &ChunkSymbols, nodes: Range<usize>, bits: u32) {
+        match form {
+            Form::Zero => {}
+            Form::Quantized(class) => self.add_quantized(class, symbols, nodes),
+            Form::Exact { table: ALL_EQUAL, .. } => {}
+            Form::Exact { table: PLAIN, .. } => symbols.delta[nodes].iter().for_each(|&d| self.raw.put(d, bits)),
+            Form::Exact { table, shift } => {
+                let escape = TABLES.symbols[table as usize].escape() as u64;
+                for &delta in &symbols.delta[nodes] {
+                    self.raw.put(delta, shift as u32);
+                    if delta >> shift >= escape {
+                        self.exact.push(delta);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_quantized(&mut self, class: u8, symbols: &ChunkSymbols, nodes: Range<usize>) {
+        let class = &CLASSES[class as usize];
+        let escape = TABLES.symbols[class.table as usize].escape() as u16;
+        for i in nodes {
+            let q = symbols.q[i];
+            self.raw.put(zigzag(q) as u64, class.shift as u32);
+            if q == EXACT {
+                self.exact.push(symbols.delta[i]);
+            }
+            if q == EXACT || zigzag(q) >> class.shift >= escape {
+                self.escapes.push(q as u16);
+            }
+        }
+    }
+}
