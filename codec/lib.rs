@@ -13,6 +13,7 @@ pub mod backend;
 pub mod control;
 pub mod entropy;
 pub mod error;
+pub mod job;
 pub mod metrics;
 pub mod params;
 pub mod roi;

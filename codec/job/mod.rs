@@ -1,0 +1,17 @@
+//! Whole jobs, shared by the command line and the studio: a volume to a stream and back.
+
+mod compress;
+mod decompress;
+mod dispatch;
+mod plain;
+mod report;
+mod sink;
+mod view;
+
+pub use compress::{compress, compress_into, compress_to_vec};
+pub use decompress::{FileFormat, decompress, decompress_region};
+pub use dispatch::Coded;
+pub use report::Report;
+
+#[cfg(test)]
+mod tests;
