@@ -81,7 +81,8 @@ impl<T: Element> Level<T> {
     fn interpolate(&self, at: [usize; 3], top: f64) -> T {
         let pairs: [[(usize, f64); 2]; 3] = std::array::from_fn(|axis| {
             let own = at[axis] / 2;
-            let other = if at[axis] % 2 == 0 { own.saturating_sub(1) } else { (own + 1).min(self.n[axis] - 1) };
+            let other =
+                if at[axis].is_multiple_of(2) { own.saturating_sub(1) } else { (own + 1).min(self.n[axis] - 1) };
             [(own, 0.75), (other, 0.25)]
         });
         let mut sum = 0.0;

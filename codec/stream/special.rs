@@ -180,7 +180,7 @@ impl<T: Element> Special<T> {
         let bytes = zstd_unpack(c.take(length)?, words as u64 * 8, PART)?;
         let word = |b: &[u8]| u64::from_le_bytes(b.try_into().expect("chunks of 8 bytes"));
         let mask: Vec<u64> = bytes.chunks_exact(8).map(word).collect();
-        if total % 64 != 0 && mask[words - 1] >> (total % 64) != 0 {
+        if !total.is_multiple_of(64) && mask[words - 1] >> (total % 64) != 0 {
             return Err(c.bad("its mask reaches beyond the frame"));
         }
         let mut count = 0;
