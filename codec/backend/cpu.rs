@@ -2,20 +2,20 @@
 
 use super::{Backend, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
 use crate::transform::{hybrid, pyramid};
-use crate::{Control, Element, Mode, Region, Result};
+use crate::{Control, Mode, Region, Result};
 
 /// All cores of the machine, through rayon.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu;
 
-fn encode<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
+fn encode<T: pyramid::Real>(input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
     match input.params.mode {
         Mode::Hybrid => hybrid::encode_frame(input, sink, control),
         Mode::Pyramid => pyramid::encode_frame(input, sink, control),
     }
 }
 
-fn decode<T: Element>(
+fn decode<T: pyramid::Real>(
     frame: &FrameShape,
     source: &dyn FrameSource,
     region: &Region,

@@ -1,20 +1,19 @@
 //! The pyramid: closed-loop nested interpolation in tiles. See `FORMAT.md`.
 
-use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
-use crate::{Control, Element, Error, ErrorKind, Region, Result};
+mod choice;
+mod choose;
+mod chunk;
+mod coarse;
+mod frame;
+mod geometry;
+mod kernel;
+mod lanes;
+mod last;
+mod packet;
+mod plan;
+mod predict;
+mod quantizer;
+mod stencil;
 
-/// Encodes one frame.
-pub fn encode_frame<T: Element>(_input: &FrameInput<T>, _sink: &mut dyn FrameSink, _control: &Control) -> Result<()> {
-    Err(Error::new(ErrorKind::Compatibility, "this mode is not built yet"))
-}
-
-/// Decodes the part of a frame inside `region`.
-pub fn decode_frame<T: Element>(
-    _frame: &FrameShape,
-    _source: &dyn FrameSource,
-    _region: &Region,
-    _out: &dyn RegionSink<T>,
-    _control: &Control,
-) -> Result<()> {
-    Err(Error::new(ErrorKind::Compatibility, "this mode is not built yet"))
-}
+pub use frame::{Preview, decode_frame, encode_frame, preview};
+pub use lanes::Real;

@@ -1,0 +1,50 @@
+//! The last array: at most two nodes an axis, in raster order, predicted as 0.
+
+use super::chunk::Tiers;
+use super::lanes::{Real, apply_delta, delta};
+use crate::Result;
+use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileLayout, TileRef, Unit};
+use crate::entropy::class::{decode_chunk, encode_chunk};
+
+/// One unit of all nodes.
+fn layout<T: Real>(nodes: usize) -> ChunkLayout {
+    let unit = Unit { start: 0, len: nodes as u32, step: 0, cell: [0; 3] };
+    ChunkLayout {
+        shapes: vec![TileLayout { units: vec![unit], nodes }],
+        tiles: vec![TileRef { shape: 0, start: 0 }],
+        nodes,
+        bits: 8 * T::BYTES as u32,
+    }
+}
+
+fn nodes(n: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
+    (0..n.iter().product()).map(move |i| [i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]])
+}
+
+/// Encodes the array and leaves its reconstruction in `values`.
+pub fn encode<T: Real>(tiers: &Tiers<T>, n: [usize; 3], values: &mut [T]) -> Vec<u8> {
+    let mut symbols = ChunkSymbols::default();
+    for (at, v) in nodes(n).zip(values.iter_mut()) {
+        let (q, r) = tiers.quantizer(at).quantize(*v, T::ZERO).unwrap_or((EXACT, *v));
+        symbols.q.push(q);
+        symbols.delta.push(delta(r, T::ZERO));
+        *v = r;
+    }
+    if !symbols.q.contains(&EXACT) {
+        symbols.delta.clear();
+    }
+    let mut bytes = Vec::new();
+    encode_chunk(&layout::<T>(values.len()), &symbols, &mut bytes);
+    bytes
+}
+
+/// Decodes an array of extents `n`.
+pub fn decode<T: Real>(tiers: &Tiers<T>, n: [usize; 3], bytes: &[u8]) -> Result<Vec<T>> {
+    let mut symbols = ChunkSymbols::default();
+    decode_chunk(&layout::<T>(n.iter().product()), bytes, &mut symbols)?;
+    let value = |(i, at): (usize, [usize; 3])| match symbols.q[i] {
+        EXACT => apply_delta(symbols.delta[i], T::ZERO),
+        q => T::from_q(q).fma(tiers.quantizer(at).step, T::ZERO),
+    };
+    Ok(nodes(n).enumerate().map(value).collect())
+}

@@ -1,0 +1,89 @@
+//! The pyramid keeps every bound, on any shape and any finite input.
+
+mod pyramid_support;
+
+use blockmgard::transform::pyramid::Real;
+use blockmgard::{Element, Params, Region, Shape, Tier, ToleranceMap};
+use pyramid_support::{Case, KINDS, Random, ugly};
+
+fn uniform<T: Real>(n: [usize; 3], values: Vec<T>, tau: f64, tile: u8) -> Case<T> {
+    let map = ToleranceMap::uniform(&Shape::new(&n).unwrap(), tau).unwrap();
+    Case { n, values, map, params: Params { tile, ..Params::default() } }
+}
+
+/// Relative bounds on one input, for both element types and all tiles.
+fn bounds<T: Real>(kind: &str, n: [usize; 3]) {
+    for tile in [8, 16, 32] {
+        for rel in [1e-1, 1e-3, 1e-6, 1e-9, 1e-12] {
+            let mut case = uniform::<T>(n, ugly(kind, n, 1), 1.0, tile);
+            let tau = rel * case.max_abs().to_f64();
+            case.map.tiers[0].tau = if tau > 0.0 { tau } else { rel };
+            case.round_trip();
+        }
+    }
+}
+
+#[test]
+fn every_bound_holds_on_ugly_inputs() {
+    for kind in KINDS {
+        bounds::<f32>(kind, [20, 17, 35]);
+        bounds::<f64>(kind, [9, 33, 18]);
+    }
+}
+
+#[test]
+fn every_bound_holds_on_odd_shapes() {
+    for n in
+        [[1, 1, 1], [1, 1, 2], [2, 2, 2], [7, 1, 9], [3, 50, 50], [1, 70, 129], [1, 1, 5000], [70, 65, 3], [2, 2, 90]]
+    {
+        bounds::<f32>("smooth", n);
+        bounds::<f64>("spikes", n);
+    }
+}
+
+/// A map of random tiers, lossless and ignore among them.
+fn mixed<T: Real>(kind: &str, n: [usize; 3], seed: u64, tile: u8) -> Case<T> {
+    let mut case = uniform::<T>(n, ugly(kind, n, seed), 0.0, tile);
+    let m = case.max_abs().to_f64();
+    case.map.tiers = [0.0, f64::INFINITY, 1e-2 * m, 1e-4 * m, 1e-7 * m]
+        .map(|tau| Tier { name: format!("{tau}"), tau: if tau.is_nan() { 0.0 } else { tau } })
+        .to_vec();
+    let mut random = Random(seed);
+    case.map.tier_of_block.iter_mut().for_each(|t| *t = (random.next() % 5) as u8);
+    case
+}
+
+#[test]
+fn every_node_keeps_its_own_tier() {
+    for kind in KINDS {
+        for tile in [8, 16, 32] {
+            mixed::<f32>(kind, [34, 40, 70], 5, tile).round_trip();
+            mixed::<f64>(kind, [1, 130, 45], 6, tile).round_trip();
+        }
+    }
+}
+
+#[test]
+fn a_box_decodes_alone_to_the_same_bits() {
+    let case = mixed::<f32>("smooth", [70, 66, 131], 9, 16);
+    let parts = case.round_trip();
+    let all = case.decode(&parts, case.region()).unwrap();
+    let mut random = Random(2);
+    for _ in 0..40 {
+        let mut cut = |n: usize| {
+            let (a, b) = (random.next() as usize % n, random.next() as usize % n);
+            (a.min(b), a.max(b) + 1)
+        };
+        let [(z0, z1), (y0, y1), (x0, x1)] = case.n.map(&mut cut);
+        let region = Region { lo: [z0, y0, x0], hi: [z1, y1, x1] };
+        let part = case.decode(&parts, region).unwrap();
+        let mut part = part.iter();
+        for z in z0..z1 {
+            for y in y0..y1 {
+                for x in x0..x1 {
+                    assert_eq!(all[(z * 66 + y) * 131 + x].to_bits64(), part.next().unwrap().to_bits64());
+                }
+            }
+        }
+    }
+}
