@@ -4,7 +4,7 @@ use super::dispatch::Coded;
 use super::report::Report;
 use super::view::FrameView;
 use crate::backend::{Backend, FrameInput, FrameSink};
-use crate::stream::{Filled, Header, Output, PartFile, Provenance, StreamWriter, encode_special, scan};
+use crate::stream::{Extent, Filled, Header, Output, PartFile, Provenance, StreamWriter, encode_special, scan};
 use crate::volume::{Field, Values, Volume};
 use crate::{Control, Error, Params, Result, ToleranceMap};
 use std::io::Cursor;
@@ -94,6 +94,12 @@ pub fn compress_into<W: Output>(
     Ok((out, report.finish(whole, started.elapsed().as_secs_f64())))
 }
 
+/// Smallest and largest ordinary value of a volume, the bases of relative tolerances: one pass over the values.
+pub fn value_extent(volume: &Volume, control: &Control) -> Result<Extent> {
+    let scanned = crate::with_values!(&volume.values, field => scan(&**field, &volume.missing, control))?;
+    Ok(scanned.0)
+}
+
 /// What all frames of a run share.
 struct Run<'a> {
     map: &'a ToleranceMap,
@@ -114,20 +120,21 @@ impl Run<'_> {
         let frames = writer.frames();
         let view = FrameView { field, region: frames.region(index) };
         let tolerance = frames.map(self.map, index);
-        let looked = scan(&view, self.missing, self.control)?;
-        let special = match looked.specials {
+        let (extent, specials) = scan(&view, self.missing, self.control)?;
+        let special = match specials {
             0 => Vec::new(),
             _ => encode_special(&view, self.missing, self.control)?,
         };
-        let mut frame = writer.begin_frame(&tolerance, &special, looked.max_abs.to_f64())?;
+        let mut frame = writer.begin_frame(&tolerance, &special, extent)?;
+        let max_abs = T::from_f64(extent.max_abs());
         let filled;
         let finite: &dyn Field<T> = if special.is_empty() {
             &view
         } else {
-            filled = Filled::new(&view, self.missing, looked.max_abs, self.control)?;
+            filled = Filled::new(&view, self.missing, max_abs, self.control)?;
             &filled
         };
-        let input = FrameInput { field: finite, tolerance: &tolerance, max_abs: looked.max_abs, params: self.params };
+        let input = FrameInput { field: finite, tolerance: &tolerance, max_abs, params: self.params };
         let mut timed = TimedSink { sink: &mut frame, seconds: 0.0 };
         let started = Instant::now();
         T::encode(self.backend, &input, &mut timed, self.control)?;

@@ -92,7 +92,7 @@ fn decode_frame<T: Coded>(
     }
     let tolerance = frame.tolerance()?;
     let params = &archive.header().params;
-    let shape = FrameShape { n: place.shape(), tolerance: &tolerance, params, max_abs: frame.max_abs() };
+    let shape = FrameShape { n: place.shape(), tolerance: &tolerance, params, max_abs: frame.extent().max_abs() };
     T::decode(backend, &shape, frame, &wanted, &sink, control)
 }
 

@@ -8,7 +8,7 @@ mod report;
 mod sink;
 mod view;
 
-pub use compress::{compress, compress_into, compress_to_vec};
+pub use compress::{compress, compress_into, compress_to_vec, value_extent};
 pub use decompress::{FileFormat, decompress, decompress_region};
 pub use dispatch::Coded;
 pub use report::Report;

@@ -1,6 +1,7 @@
 //! The directory part: where every frame's parts lie, how long they are and their checksums.
 
 use super::bytes::{Cursor, put_varint};
+use super::extent::Extent;
 use super::frames::Frames;
 use super::header::Header;
 use crate::volume::DType;
@@ -44,8 +45,8 @@ pub const STORED_CHUNK_BYTES: usize = 1 << 22;
 pub struct FrameEntry {
     pub kind: FrameKind,
     pub map: MapPart,
-    /// Largest |u| over the frame's ordinary values (f32 values widen exactly).
-    pub max_abs: f64,
+    /// Of the frame's ordinary values.
+    pub extent: Extent,
     /// Absent when every value is ordinary.
     pub special: Option<Part>,
     pub coarse: Part,
@@ -84,9 +85,11 @@ pub fn encode(frames: &[FrameEntry], dtype: DType) -> Vec<u8> {
             MapPart::Uniform(tier) => out.push(tier),
             MapPart::Stored(part) => put_part(&mut out, part),
         }
-        match dtype {
-            DType::F32 => out.extend((frame.max_abs as f32).to_le_bytes()),
-            DType::F64 => out.extend(frame.max_abs.to_le_bytes()),
+        for end in [frame.extent.min, frame.extent.max] {
+            match dtype {
+                DType::F32 => out.extend((end as f32).to_le_bytes()),
+                DType::F64 => out.extend(end.to_le_bytes()),
+            }
         }
         if let Some(part) = frame.special {
             put_part(&mut out, part);
@@ -108,8 +111,8 @@ fn put_part(out: &mut Vec<u8>, part: Part) {
 /// Reads the entries of all frames the header calls for.
 pub fn decode(payload: &[u8], header: &Header, frames: &Frames) -> Result<Vec<FrameEntry>> {
     let mut c = Cursor::new(payload, "directory");
-    // The shortest entry: flags, tier, max_abs, an empty coarse part, no chunks.
-    let shortest = 2 + header.dtype.bytes() + 5 + 1;
+    // The shortest entry: flags, tier, extent, an empty coarse part, no chunks.
+    let shortest = 2 + 2 * header.dtype.bytes() + 5 + 1;
     if frames.count > payload.len() / shortest {
         return Err(Error::corrupt("the directory is damaged: it has fewer frames than the shape calls for"));
     }
@@ -129,12 +132,14 @@ fn decode_frame(c: &mut Cursor, header: &Header) -> Result<FrameEntry> {
     {
         return Err(c.bad("it names a tier that does not exist"));
     }
-    let max_abs = match header.dtype {
-        DType::F32 => f64::from(f32::from_le_bytes(c.array()?)),
-        DType::F64 => c.f64()?,
+    let mut end = || match header.dtype {
+        DType::F32 => Ok(f64::from(f32::from_le_bytes(c.array()?))),
+        DType::F64 => c.f64(),
     };
-    if !max_abs.is_finite() || max_abs.is_sign_negative() {
-        return Err(c.bad("a frame's largest value is impossible"));
+    let extent = Extent { min: end()?, max: end()? };
+    let possible = extent.min <= extent.max && extent.max_abs().is_finite() && extent.min.is_finite();
+    if !possible && extent != Extent::EMPTY {
+        return Err(c.bad("a frame's smallest and largest value are impossible"));
     }
     let special = if flags & SPECIAL != 0 { Some(part(c)?) } else { None };
     let coarse = part(c)?;
@@ -144,7 +149,7 @@ fn decode_frame(c: &mut Cursor, header: &Header) -> Result<FrameEntry> {
     }
     let chunks = (0..count).map(|_| part(c)).collect::<Result<Vec<_>>>()?;
     let kind = if flags & PLAIN != 0 { FrameKind::Plain } else { FrameKind::Coded };
-    Ok(FrameEntry { kind, map, max_abs, special, coarse, chunks })
+    Ok(FrameEntry { kind, map, extent, special, coarse, chunks })
 }
 
 fn part(c: &mut Cursor) -> Result<Part> {
@@ -167,7 +172,7 @@ mod tests {
         let first = FrameEntry {
             kind: FrameKind::Coded,
             map: MapPart::Stored(part(300)),
-            max_abs: 2.5,
+            extent: Extent { min: -2.5, max: 1.0 },
             special: Some(part(7)),
             coarse: part(1),
             chunks: vec![part(1 << 40), part(0)],
@@ -175,7 +180,7 @@ mod tests {
         let second = FrameEntry {
             kind: FrameKind::Plain,
             map: MapPart::Uniform(0),
-            max_abs: 0.0,
+            extent: Extent::EMPTY,
             special: None,
             coarse: part(0),
             chunks: vec![],

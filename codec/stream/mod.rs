@@ -4,6 +4,7 @@
 
 mod bytes;
 mod directory;
+mod extent;
 mod fill;
 mod frames;
 mod header;
@@ -15,13 +16,14 @@ mod special;
 mod writer;
 
 pub use directory::{FrameEntry, FrameKind, MapPart, Part, STORED_CHUNK_BYTES};
+pub use extent::Extent;
 pub use fill::Filled;
 pub use frames::Frames;
 pub use header::Header;
 pub use part_file::PartFile;
 pub use provenance::Provenance;
 pub use reader::{Archive, FrameReader};
-pub use special::{Scan, Special, encode as encode_special, scan};
+pub use special::{Special, encode as encode_special, scan};
 pub use writer::{FrameWriter, Output, StreamWriter};
 
 /// The first bytes of every stream; the first one is no text in any encoding.

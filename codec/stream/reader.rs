@@ -3,6 +3,7 @@
 
 use super::bytes::{Cursor, zstd_unpack};
 use super::directory::{self, FrameEntry, FrameKind, MapPart, Part};
+use super::extent::Extent;
 use super::frames::Frames;
 use super::header::Header;
 use super::provenance::Provenance;
@@ -86,6 +87,10 @@ impl Archive {
     }
     pub fn entries(&self) -> &[FrameEntry] {
         &self.entries
+    }
+    /// Smallest and largest ordinary value of the whole volume.
+    pub fn extent(&self) -> Extent {
+        self.entries.iter().fold(Extent::EMPTY, |all, entry| all.union(entry.extent))
     }
     /// Length of the stream.
     pub fn len_bytes(&self) -> u64 {
@@ -201,8 +206,9 @@ impl<'a> FrameReader<'a> {
     pub fn kind(&self) -> FrameKind {
         self.entry().kind
     }
-    pub fn max_abs(&self) -> f64 {
-        self.entry().max_abs
+    /// Smallest and largest ordinary value of the frame.
+    pub fn extent(&self) -> Extent {
+        self.entry().extent
     }
     /// Tolerance map of the frame's blocks.
     pub fn tolerance(&self) -> Result<ToleranceMap> {

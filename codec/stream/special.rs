@@ -1,6 +1,7 @@
 //! The special part of a frame: values that never reach a transform (NaN, infinities, missing), bit for bit.
 
 use super::bytes::{Cursor, ZSTD_LEVEL, put_varint, zstd_pack, zstd_unpack};
+use super::extent::Extent;
 use super::linear;
 use crate::volume::Field;
 use crate::{Control, Element, Error, Region, Result};
@@ -13,55 +14,40 @@ pub fn is_special<T: Element>(v: T, missing: &[u64]) -> bool {
     !v.is_finite() || (!missing.is_empty() && missing.contains(&v.to_bits64()))
 }
 
-/// What a look at all values of a frame gives.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scan<T> {
-    /// Largest |u| over ordinary values; 0 when there is none.
-    pub max_abs: T,
-    /// Number of special values.
-    pub specials: u64,
-}
-
-/// Looks at every value once, in parallel.
-pub fn scan<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control) -> Result<Scan<T>> {
+/// Looks at every value once, in parallel: the extent of the ordinary ones and the number of special ones.
+pub fn scan<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control) -> Result<(Extent, u64)> {
     linear::fold(
         field,
         control,
-        || Scan { max_abs: T::ZERO, specials: 0 },
+        || (Extent::EMPTY, 0),
         |_, values| scan_piece(values, missing),
-        |a, b| Scan { max_abs: max(a.max_abs, b.max_abs), specials: a.specials + b.specials },
+        |a, b| (a.0.union(b.0), a.1 + b.1),
     )
 }
 
-fn max<T: PartialOrd>(a: T, b: T) -> T {
-    if b > a { b } else { a }
-}
-
-fn scan_piece<T: Element>(values: &[T], missing: &[u64]) -> Scan<T> {
+fn scan_piece<T: Element>(values: &[T], missing: &[u64]) -> (Extent, u64) {
     // Independent lanes, or the compiler must keep the comparisons in order.
     const LANES: usize = 16;
-    let mut top = [T::ZERO; LANES];
+    let (mut low, mut high) = ([T::INFINITY; LANES], [-T::INFINITY; LANES]);
     let mut specials = 0;
-    let mut look = |lane: &mut T, v: T| {
-        let a = v.abs();
-        let ordinary = a < T::INFINITY;
-        *lane = if ordinary & (a > *lane) { a } else { *lane };
+    let mut look = |lane: usize, v: T, ordinary: bool| {
+        low[lane] = if ordinary & (v < low[lane]) { v } else { low[lane] };
+        high[lane] = if ordinary & (v > high[lane]) { v } else { high[lane] };
         specials += u64::from(!ordinary);
     };
     if missing.is_empty() {
         let mut groups = values.chunks_exact(LANES);
         for group in &mut groups {
             for lane in 0..LANES {
-                look(&mut top[lane], group[lane]);
+                look(lane, group[lane], group[lane].abs() < T::INFINITY);
             }
         }
-        groups.remainder().iter().for_each(|&v| look(&mut top[0], v));
+        groups.remainder().iter().for_each(|&v| look(0, v, v.is_finite()));
     } else {
-        for &v in values {
-            look(&mut top[0], if is_special(v, missing) { T::INFINITY } else { v });
-        }
+        values.iter().for_each(|&v| look(0, v, !is_special(v, missing)));
     }
-    Scan { max_abs: top.into_iter().fold(T::ZERO, max), specials }
+    let lanes = low.into_iter().zip(high).map(|(l, h)| Extent::new(l.to_f64(), h.to_f64()));
+    (lanes.fold(Extent::EMPTY, Extent::union), specials)
 }
 
 /// Most distinct bit patterns that a palette lists.
@@ -296,7 +282,10 @@ mod tests {
         let data = [1.0f64, -3.0, 1e20, f64::INFINITY, -0.0];
         let field = SliceField::new(&data, [1, 1, 5]);
         let missing = [1e20f64.to_bits()];
-        let scan = scan(&field, &missing, &Control::default()).unwrap();
-        assert_eq!(scan, Scan { max_abs: 3.0, specials: 2 });
+        let (extent, specials) = scan(&field, &missing, &Control::default()).unwrap();
+        assert_eq!((extent.min, extent.max, extent.max_abs(), specials), (-3.0, 1.0, 3.0, 2));
+        let nothing = SliceField::new(&[f64::NAN], [1, 1, 1]);
+        let (extent, specials) = scan(&nothing, &missing, &Control::default()).unwrap();
+        assert_eq!((extent, extent.max_abs(), extent.range(), specials), (Extent::EMPTY, 0.0, 0.0, 1));
     }
 }

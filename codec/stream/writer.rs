@@ -2,6 +2,7 @@
 
 use super::bytes::{put_varint, zstd_pack};
 use super::directory::{self, FrameEntry, FrameKind, MapPart, Part, STORED_CHUNK_BYTES};
+use super::extent::Extent;
 use super::frames::Frames;
 use super::header::Header;
 use super::provenance::Provenance;
@@ -58,7 +59,7 @@ impl<W: Output> StreamWriter<W> {
         self.frames
     }
     /// Starts the next frame with its map (of its own blocks) and special part (empty when there is none).
-    pub fn begin_frame(&mut self, map: &ToleranceMap, special: &[u8], max_abs: f64) -> Result<FrameWriter<'_, W>> {
+    pub fn begin_frame(&mut self, map: &ToleranceMap, special: &[u8], extent: Extent) -> Result<FrameWriter<'_, W>> {
         let start = self.position;
         let first = map.tier_of_block[0];
         let map = if map.tier_of_block.iter().all(|&t| t == first) {
@@ -68,7 +69,7 @@ impl<W: Output> StreamWriter<W> {
         };
         let special = if special.is_empty() { None } else { Some(self.put(special)?) };
         let kind = FrameKind::Coded;
-        let entry = FrameEntry { kind, map, max_abs, special, coarse: Part::default(), chunks: Vec::new() };
+        let entry = FrameEntry { kind, map, extent, special, coarse: Part::default(), chunks: Vec::new() };
         let after_map = start + if let MapPart::Stored(part) = map { part.length } else { 0 };
         Ok(FrameWriter { writer: self, entry, start, after_map, coarse_done: false })
     }
