@@ -25,6 +25,7 @@ pub use filename::{NameFacts, dims_from_word, facts_from_name};
 pub use mapped::{ByteLayout, MappedField, SharedBytes, map_file};
 pub use npy::NpyHeader;
 pub use registry::{Format, detect, formats, open};
+pub(crate) use scan::{RowReader, Segment};
 pub use shape::{Region, Shape};
 pub use stats::{Stats, Validity};
 pub use stored::StoredType;

@@ -6,6 +6,7 @@ use super::{Element, Field, Values, Volume};
 use crate::{Control, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Which values count: finite and not one of the volume's missing patterns.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,7 @@ impl<'a> Validity<'a> {
 
 /// What is known of the values of one volume. Everything but the counts is over valid values only: finite and
 /// not missing. All figures are 0 when there are none.
+/// Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Values in all.
@@ -46,7 +48,7 @@ pub struct Stats {
     pub max_abs: f64,
     pub mean: f64,
     #[serde(skip)]
-    quantiles: Quantiles,
+    quantiles: Arc<Quantiles>,
 }
 
 impl Stats {
@@ -70,7 +72,7 @@ impl Stats {
         let mut stats = total.into_stats(n.iter().product::<usize>() as u64);
         if stats.valid > 0 {
             let binning = Binning::<T>::new(T::from_f64(stats.min), T::from_f64(stats.max));
-            stats.quantiles = Quantiles::of_field(field, valid, binning, stats.valid, control)?;
+            stats.quantiles = Arc::new(Quantiles::of_field(field, valid, binning, stats.valid, control)?);
         }
         Ok(stats)
     }

@@ -1,0 +1,138 @@
+//! Gradient magnitude of a volume, computed as its rows are read.
+
+use crate::volume::{Field, Validity};
+use crate::{Element, Result};
+use std::sync::Arc;
+
+/// |grad u| by central differences over the spacing of the nodes, one-sided at the edges and beside values that are not
+/// valid. NaN where the value itself is not valid. Axes of one node do not count.
+pub(super) struct GradientField<T: Element> {
+    pub field: Arc<dyn Field<T>>,
+    pub missing: Vec<u64>,
+    /// Distance between nodes, all three axes.
+    pub spacing: [f64; 3],
+}
+
+/// Values per piece of a row: five of them stay in the cache.
+const PIECE: usize = 1024;
+
+impl<T: Element> GradientField<T> {
+    /// A row as f64, invalid values as NaN, with one more value on each side (NaN beyond the edge).
+    fn wide_row(&self, z: usize, y: usize, x0: usize, len: usize, raw: &mut Vec<T>, out: &mut Vec<f64>) -> Result<()> {
+        let nx = self.field.extents()[2];
+        let (from, to) = (x0.saturating_sub(1), (x0 + len + 1).min(nx));
+        raw.resize(to - from, T::ZERO);
+        self.field.read_row(z, y, from, raw)?;
+        let valid = Validity::new(&self.missing);
+        out.clear();
+        out.resize(len + 2, f64::NAN);
+        for (o, &v) in out[from + 1 - x0..].iter_mut().zip(raw.iter()) {
+            *o = if valid.is_valid(v) { v.to_f64() } else { f64::NAN };
+        }
+        Ok(())
+    }
+    fn piece(&self, [z, y, x0]: [usize; 3], rows: &mut Rows<T>, out: &mut [T]) -> Result<()> {
+        let n = self.field.extents();
+        let len = out.len();
+        self.wide_row(z, y, x0, len, &mut rows.raw, &mut rows.center)?;
+        rows.sum.clear();
+        for i in 0..len {
+            let along_x = square_slope(rows.center[i], rows.center[i + 1], rows.center[i + 2], self.spacing[2]);
+            rows.sum.push(along_x);
+        }
+        for axis in [0, 1] {
+            let at = [z, y][axis];
+            for (side, row) in [(at.wrapping_sub(1), &mut rows.before), (at + 1, &mut rows.after)] {
+                if side < n[axis] {
+                    let (z, y) = if axis == 0 { (side, y) } else { (z, side) };
+                    self.wide_row(z, y, x0, len, &mut rows.raw, row)?;
+                } else {
+                    row.clear();
+                    row.resize(len + 2, f64::NAN);
+                }
+            }
+            for i in 0..len {
+                rows.sum[i] +=
+                    square_slope(rows.before[i + 1], rows.center[i + 1], rows.after[i + 1], self.spacing[axis]);
+            }
+        }
+        for (i, o) in out.iter_mut().enumerate() {
+            *o = if rows.center[i + 1].is_nan() { T::from_f64(f64::NAN) } else { T::from_f64(rows.sum[i].sqrt()) };
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Rows<T> {
+    raw: Vec<T>,
+    center: Vec<f64>,
+    before: Vec<f64>,
+    after: Vec<f64>,
+    sum: Vec<f64>,
+}
+
+/// Square of the slope in the middle of three values, of which NaN ones are not there.
+#[inline(always)]
+fn square_slope(before: f64, here: f64, after: f64, spacing: f64) -> f64 {
+    let (lo, left) = if before.is_nan() { (here, 0.0) } else { (before, 1.0) };
+    let (hi, right) = if after.is_nan() { (here, 0.0) } else { (after, 1.0) };
+    let slope = (hi - lo) / ((left + right) * spacing);
+    // No neighbour at all: 0 / 0.
+    if slope.is_nan() { 0.0 } else { slope * slope }
+}
+
+impl<T: Element> Field<T> for GradientField<T> {
+    fn extents(&self) -> [usize; 3] {
+        self.field.extents()
+    }
+    fn read_row(&self, z: usize, y: usize, x0: usize, out: &mut [T]) -> Result<()> {
+        let mut rows = Rows::default();
+        for (i, piece) in out.chunks_mut(PIECE).enumerate() {
+            self.piece([z, y, x0 + i * PIECE], &mut rows, piece)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Owned(Vec<f64>, [usize; 3]);
+    impl Field<f64> for Owned {
+        fn extents(&self) -> [usize; 3] {
+            self.1
+        }
+        fn read_row(&self, z: usize, y: usize, x0: usize, out: &mut [f64]) -> Result<()> {
+            let start = (z * self.1[1] + y) * self.1[2] + x0;
+            out.copy_from_slice(&self.0[start..start + out.len()]);
+            Ok(())
+        }
+    }
+
+    fn gradient(data: Vec<f64>, n: [usize; 3], spacing: [f64; 3]) -> Vec<f64> {
+        let mut out = vec![0.0; data.len()];
+        let g = GradientField { field: Arc::new(Owned(data, n)) as Arc<dyn Field<f64>>, missing: vec![], spacing };
+        g.read_region(&crate::Region { lo: [0; 3], hi: n }, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn a_linear_field_has_its_slope_everywhere() {
+        let n = [3, 4, 2100];
+        let mut data = Vec::new();
+        for (z, y, x) in (0..3).flat_map(|z| (0..4).flat_map(move |y| (0..2100).map(move |x| (z, y, x)))) {
+            data.push(2.0 * z as f64 * 0.5 + 3.0 * y as f64 * 2.0 + 6.0 * x as f64);
+        }
+        let g = gradient(data, n, [0.5, 2.0, 1.0]);
+        assert!(g.iter().all(|g| (g - 7.0).abs() < 1e-9), "{:?}", &g[..4]);
+    }
+
+    #[test]
+    fn invalid_neighbours_leave_one_side() {
+        let g = gradient(vec![0.0, 1.0, f64::NAN, 7.0, 9.0, f64::INFINITY, 4.0, f64::NAN], [1, 1, 8], [1.0; 3]);
+        assert_eq!((g[0], g[1], g[3], g[4], g[6]), (1.0, 1.0, 2.0, 2.0, 0.0));
+        assert!(g[2].is_nan() && g[5].is_nan() && g[7].is_nan());
+    }
+}
