@@ -1,65 +1,43 @@
-//! Which class a unit takes: the least of integer costs that are linear in a few sums over its symbols.
+//! Which class a unit takes: the one of least estimated cost.
 //!
-//! Only the encoder needs this, but every backend must choose alike, so that the bytes are the same.
+//! Costs are linear in a histogram of bit lengths. Only the encoder needs this, but every backend must choose alike, so that the bytes are the same.
 
 use super::symbols::EXACT;
-use super::tables::{CLASSES, Class, TABLES};
+use super::tables::{Class, LENGTHS, TABLES};
 
-/// Sums over the nodes of a unit that are not exact, with k = |q|.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Features {
-    /// Number of nodes, exact ones included.
-    pub nodes: u32,
-    pub exact: u32,
-    /// Number of nodes with k >= 1.
-    pub nonzero: u32,
-    /// Number of nodes with k >= 2.
-    pub above_one: u32,
-    pub sum: u32,
-    /// Sum of the bit lengths of k.
-    pub lengths: u32,
-    pub max: u16,
+/// How many nodes of a unit have a |q| of 0, 1, 2, ... 15 bits. Exact nodes are not counted.
+pub type Histogram = [u32; LENGTHS];
+
+/// The histogram of a unit and the number of its exact nodes.
+pub fn histogram(q: &[i16]) -> (Histogram, u32) {
+    let (mut least, mut most) = (0, 0);
+    for &q in q {
+        least = least.min(q);
+        most = most.max(q);
+    }
+    // at_least[b]: nodes whose |q| has b bits or more; counted by comparisons, which the compiler vectorizes
+    let mut at_least = [0u32; LENGTHS + 1];
+    at_least[0] = q.len() as u32;
+    let longest = 16 - (most as u16).max(least.unsigned_abs()).leading_zeros() as usize;
+    for (bits, count) in at_least.iter_mut().enumerate().take(longest + 1).skip(1) {
+        let bound = (1u32 << (bits - 1)).min(i16::MAX as u32) as i16;
+        *count = q.iter().map(|&q| (q >= bound || q <= -bound) as u32).sum();
+    }
+    let exact = if least == EXACT { q.iter().map(|&q| (q == EXACT) as u32).sum() } else { 0 };
+    at_least[..LENGTHS].iter_mut().for_each(|count| *count -= exact);
+    (std::array::from_fn(|bits| at_least[bits] - at_least[bits + 1]), exact)
 }
 
-impl Features {
-    pub fn of(q: &[i16]) -> Self {
-        let mut f = Self { nodes: q.len() as u32, ..Self::default() };
-        for &q in q {
-            let exact = q == EXACT;
-            let k = if exact { 0 } else { q.unsigned_abs() };
-            f.exact += exact as u32;
-            f.nonzero += (k >= 1) as u32;
-            f.above_one += (k >= 2) as u32;
-            f.sum += k as u32;
-            f.max = f.max.max(k);
+/// The cheapest of `classes` (the first among equals) and its cost in 2^-12 bit.
+fn cheapest(histogram: &Histogram, classes: &[Class]) -> (usize, u64) {
+    let mut best = (0, u64::MAX);
+    for (index, class) in classes.iter().enumerate() {
+        let cost = histogram.iter().zip(&class.cost).map(|(&n, &c)| n as u64 * c as u64).sum();
+        if cost < best.1 {
+            best = (index, cost);
         }
-        f.lengths = f.nonzero + f.above_one;
-        for bit in 2..16 - f.max.leading_zeros() {
-            f.lengths += q.iter().map(|&q| (q != EXACT && q.unsigned_abs() >> bit != 0) as u32).sum::<u32>();
-        }
-        f
     }
-
-    fn cost(&self, class: &Class) -> i64 {
-        let [node, nonzero, above_one, sum, lengths] = class.cost.map(i64::from);
-        (self.nodes - self.exact) as i64 * node
-            + self.nonzero as i64 * nonzero
-            + self.above_one as i64 * above_one
-            + self.sum as i64 * sum
-            + self.lengths as i64 * lengths
-    }
-
-    /// The cheapest of the first `count` classes (the lowest index among equals) and its cost in 2^-16 bit.
-    pub fn cheapest(&self, count: usize) -> (usize, i64) {
-        let mut best = (0, i64::MAX);
-        for (index, class) in CLASSES[..count].iter().enumerate() {
-            let cost = self.cost(class);
-            if cost < best.1 {
-                best = (index, cost);
-            }
-        }
-        best
-    }
+    best
 }
 
 /// How a unit is coded.
@@ -77,49 +55,39 @@ pub enum Form {
 pub const ALL_EQUAL: u8 = 63;
 pub const PLAIN: u8 = 62;
 
-/// The number of classes without shift: those whose index is also that of their table.
-fn unshifted() -> usize {
-    TABLES.symbols.len()
-}
-
-/// The form of a unit and its estimated size in 2^-16 bit.
-pub fn choose(q: &[i16], delta: &[u64], bits: u32) -> (Form, i64) {
-    let features = Features::of(q);
-    if features.exact == features.nodes && !delta.is_empty() {
-        return choose_exact(delta, bits);
-    }
-    if features.max == 0 && features.exact == 0 {
+/// The form of a unit and its estimated size in 2^-12 bit. `delta` is empty when the chunk has no exact node.
+pub fn choose(q: &[i16], delta: &[u64], bits: u32) -> (Form, u64) {
+    let (histogram, exact) = histogram(q);
+    if histogram[0] as usize == q.len() {
         return (Form::Zero, 0);
     }
-    let (class, cost) = features.cheapest(CLASSES.len());
-    (Form::Quantized(class as u8), cost + features.exact as i64 * ((bits as i64 + 27) << 16))
+    if exact as usize == q.len() {
+        return choose_exact(delta, bits);
+    }
+    let (class, cost) = cheapest(&histogram, &TABLES.quantized);
+    (Form::Quantized(class as u8), cost + ((exact as u64 * (bits as u64 + 27)) << 12))
 }
 
 /// Typical deltas are left with 4 to 5 bits of token.
-fn choose_exact(delta: &[u64], bits: u32) -> (Form, i64) {
-    let count = delta.len() as i64;
+fn choose_exact(delta: &[u64], bits: u32) -> (Form, u64) {
     let lengths: u64 = delta.iter().map(|d| 64 - d.leading_zeros() as u64).sum();
     if lengths == 0 {
         return (Form::Exact { table: ALL_EQUAL, shift: 0 }, 0);
     }
     let shift = ((lengths / delta.len() as u64) as u32).saturating_sub(4);
-    let mut features = Features { nodes: delta.len() as u32, ..Features::default() };
-    let mut escapes = 0;
+    let mut histogram = [0; LENGTHS];
     for d in delta {
-        let token = d >> shift;
-        let k = (token.min(255) as u32).div_ceil(2);
-        escapes += (token >= 255) as i64;
-        features.nonzero += (k >= 1) as u32;
-        features.above_one += (k >= 2) as u32;
-        features.sum += k;
-        features.lengths += 32 - k.leading_zeros();
+        // beyond every table lies the escape token
+        let k = (d >> shift).min(1 << 14).div_ceil(2);
+        histogram[64 - k.leading_zeros() as usize] += 1;
     }
-    let (table, cost) = features.cheapest(unshifted());
-    let total = cost + ((count * shift as i64 + escapes * bits as i64) << 16);
-    let plain = (count * bits as i64) << 16;
-    if total >= plain {
-        (Form::Exact { table: PLAIN, shift: 0 }, plain)
-    } else {
+    let (table, cost) = cheapest(&histogram, &TABLES.quantized[..TABLES.symbols.len()]);
+    let escapes = delta.iter().filter(|&d| d >> shift >= 256).count() as u64;
+    let total = cost + ((delta.len() as u64 * shift as u64 + escapes * bits as u64) << 12);
+    let plain = (delta.len() as u64 * bits as u64) << 12;
+    if total < plain {
         (Form::Exact { table: table as u8, shift: shift as u8 }, total)
+    } else {
+        (Form::Exact { table: PLAIN, shift: 0 }, plain)
     }
 }

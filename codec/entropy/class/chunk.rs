@@ -3,87 +3,57 @@
 use super::choice::{Form, choose};
 use super::decode::decode_stream;
 use super::rans::MAX_LANES;
+use super::slots::Slots;
 use super::stream::{StreamParts, encode_stream};
-use super::symbols::{ChunkLayout, ChunkSymbols, Unit};
+use super::symbols::{ChunkLayout, ChunkSymbols};
 use crate::{Error, Result};
 
 /// Most streams of a chunk.
-const MAX_STREAMS: usize = 16;
+pub(crate) const MAX_STREAMS: usize = 16;
 /// A lane costs about 24 bits (its first and last state); it is worth it from this many bits of payload on.
-const BITS_PER_LANE: i64 = 1200;
+pub(crate) const BITS_PER_LANE: u64 = 1200;
 
 /// Header flags.
-const HAS_LISTS: u8 = 1;
-const WIDE_SIZES: u8 = 2;
+pub(crate) const HAS_LISTS: u8 = 1;
+pub(crate) const WIDE_SIZES: u8 = 2;
 
 /// Streams and lanes of a chunk, from the code in its first byte: 2^(code - 1) lanes in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Split {
-    code: u8,
+pub(crate) struct Split {
+    pub(crate) code: u8,
 }
 
 impl Split {
-    fn for_cost(bits: i64, tiles: usize) -> Self {
+    pub(crate) fn for_cost(bits: u64, tiles: usize) -> Self {
         let most = MAX_LANES * tiles.clamp(1, MAX_STREAMS);
-        let lanes = (bits / BITS_PER_LANE).clamp(1, most as i64) as u64;
+        let lanes = (bits / BITS_PER_LANE).clamp(1, most as u64);
         Self { code: 1 + lanes.ilog2() as u8 }
     }
-    fn from_code(code: u8) -> Result<Self> {
+    pub(crate) fn from_code(code: u8) -> Result<Self> {
         if code == 0 || 1usize << (code.min(31) - 1) > MAX_LANES * MAX_STREAMS {
             return Err(Error::corrupt(format!("chunk payload: {code} is no code of streams and lanes")));
         }
         Ok(Self { code })
     }
-    fn total(self) -> usize {
+    pub(crate) fn total(self) -> usize {
         1 << (self.code - 1)
     }
-    fn lanes(self) -> usize {
+    pub(crate) fn lanes(self) -> usize {
         self.total().min(MAX_LANES)
     }
-    fn streams(self) -> usize {
+    pub(crate) fn streams(self) -> usize {
         self.total() / self.lanes()
     }
     /// The tiles of a stream.
-    fn tiles(self, stream: usize, count: usize) -> std::ops::Range<usize> {
+    pub(crate) fn tiles(self, stream: usize, count: usize) -> std::ops::Range<usize> {
         stream * count / self.streams()..(stream + 1) * count / self.streams()
-    }
-}
-
-/// Place of each unit among the units of all tiles of the chunk: step and cell, coarse steps first.
-pub(super) struct Slots {
-    extent: Vec<[usize; 3]>,
-    base: Vec<usize>,
-    pub count: usize,
-}
-
-impl Slots {
-    fn of(layout: &ChunkLayout) -> Self {
-        let mut extent: Vec<[usize; 3]> = Vec::new();
-        for unit in layout.shapes.iter().flat_map(|s| &s.units) {
-            let step = unit.step as usize;
-            extent.resize(extent.len().max(step + 1), [0; 3]);
-            for a in 0..3 {
-                extent[step][a] = extent[step][a].max(unit.cell[a] as usize + 1);
-            }
-        }
-        let (mut base, mut count) = (vec![0; extent.len()], 0);
-        for step in (0..extent.len()).rev() {
-            base[step] = count;
-            count += extent[step].iter().product::<usize>();
-        }
-        Self { extent, base, count }
-    }
-    pub fn slot(&self, unit: &Unit) -> usize {
-        let step = unit.step as usize;
-        let [_, y, x] = self.extent[step];
-        self.base[step] + (unit.cell[0] as usize * y + unit.cell[1] as usize) * x + unit.cell[2] as usize
     }
 }
 
 /// Appends the payload of a chunk. Units whose nodes are all exact are coded by their deltas.
 pub fn encode_chunk(layout: &ChunkLayout, symbols: &ChunkSymbols, out: &mut Vec<u8>) {
     let mut forms = Vec::with_capacity(layout.tiles.len());
-    let mut cost = 0i64;
+    let mut cost = 0u64;
     for tile in &layout.tiles {
         let of_tile = layout.shapes[tile.shape].units.iter().map(|unit| {
             let nodes = tile.start + unit.start as usize..tile.start + (unit.start + unit.len) as usize;
@@ -98,7 +68,7 @@ pub fn encode_chunk(layout: &ChunkLayout, symbols: &ChunkSymbols, out: &mut Vec<
         out.push(0);
         return;
     }
-    let split = Split::for_cost(cost >> 16, layout.tiles.len());
+    let split = Split::for_cost(cost >> 12, layout.tiles.len());
     let slots = Slots::of(layout);
     let parts: Vec<StreamParts> = (0..split.streams())
         .map(|s| encode_stream(layout, symbols, &forms, &slots, split.tiles(s, layout.tiles.len()), split.lanes()))

@@ -2,11 +2,11 @@
 
 use super::bits::BitReader;
 use super::choice::{ALL_EQUAL, PLAIN};
-use super::chunk::Slots;
 use super::rans::Decoder;
-use super::stream::{EXACT_CLASS, StreamParts, class_from_token, range, unzigzag};
+use super::slots::{Contexts, Slots, class_rounds};
+use super::stream::{StreamParts, range, unzigzag};
 use super::symbols::{ChunkLayout, ChunkSymbols, EXACT, Unit};
-use super::tables::{CLASSES, TABLES};
+use super::tables::{EXACT_CLASS, TABLES};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -34,11 +34,11 @@ pub fn decode_stream(
         lists: Lists { escapes: parts.escapes.iter(), exact: parts.exact.iter(), raw: BitReader::new(&parts.raw) },
         tokens: Vec::new(),
     };
-    let mut before = vec![0u8; slots.count];
+    let mut contexts = Contexts::new(slots);
     let mut classes = Vec::new();
     for tile in &layout.tiles[tiles] {
         let units = &layout.shapes[tile.shape].units;
-        stream.classes(units, slots, &mut before, &mut classes)?;
+        stream.classes(units, &mut contexts, &mut classes);
         for (unit, &class) in units.iter().zip(&classes) {
             stream.unit(range(tile, unit), class, symbols)?;
             if !stream.decoder.within() {
@@ -77,16 +77,14 @@ struct Stream<'a> {
 
 impl Stream<'_> {
     /// The class rounds of a tile.
-    fn classes(&mut self, units: &[Unit], slots: &Slots, before: &mut [u8], out: &mut Vec<UnitClass>) -> Result<()> {
+    fn classes(&mut self, units: &[Unit], contexts: &mut Contexts, out: &mut Vec<UnitClass>) {
         out.clear();
         out.resize(units.len(), UnitClass::default());
-        for (units, out) in units.chunks(self.lanes).zip(out.chunks_mut(self.lanes)) {
+        for round in class_rounds(units, self.lanes) {
+            let (units, out) = (&units[round.clone()], &mut out[round]);
             for (lane, (unit, out)) in units.iter().zip(&mut *out).enumerate() {
-                let before = &mut before[slots.slot(unit)];
-                let token = self.decoder.get_lane(lane, &TABLES.classes[(*before != 0) as usize]);
-                out.class =
-                    class_from_token(token, *before).ok_or_else(|| Error::corrupt("a class is out of range"))?;
-                *before = out.class;
+                out.class = self.decoder.get_lane(lane, contexts.table(unit));
+                contexts.set(unit, out.class);
             }
             for (lane, out) in out.iter_mut().enumerate().filter(|(_, o)| o.class == EXACT_CLASS) {
                 out.table = self.decoder.get_lane(lane, &TABLES.uniform);
@@ -95,7 +93,6 @@ impl Stream<'_> {
                 out.shift = self.decoder.get_lane(lane, &TABLES.uniform);
             }
         }
-        Ok(())
     }
 
     fn unit(&mut self, nodes: Range<usize>, class: UnitClass, symbols: &mut ChunkSymbols) -> Result<()> {
@@ -107,7 +104,7 @@ impl Stream<'_> {
     }
 
     fn quantized_unit(&mut self, nodes: Range<usize>, class: u8, symbols: &mut ChunkSymbols) -> Result<()> {
-        let class = &CLASSES[class as usize];
+        let class = &TABLES.quantized[class as usize];
         let table = &TABLES.symbols[class.table as usize];
         self.tokens.resize(nodes.len(), 0);
         self.decoder.get(table, &mut self.tokens);

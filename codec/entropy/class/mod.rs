@@ -4,14 +4,15 @@
 //! arrays of symbols. `FORMAT.md` fixes every byte.
 
 mod bits;
-mod choice;
-mod chunk;
+pub(crate) mod choice;
+pub(crate) mod chunk;
 mod decode;
 mod flat;
-mod rans;
+pub(crate) mod rans;
+pub(crate) mod slots;
 mod stream;
 pub mod symbols;
-mod tables;
+pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 

@@ -2,15 +2,13 @@
 
 use super::bits::BitWriter;
 use super::choice::{ALL_EQUAL, Form, PLAIN};
-use super::chunk::{Reader, Slots};
+use super::chunk::Reader;
 use super::rans::{Encoder, MAX_LANES};
+use super::slots::{Contexts, Slots, class_rounds};
 use super::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileRef, Unit};
-use super::tables::{CLASS_COUNT, CLASSES, TABLES, Table};
+use super::tables::{EXACT_CLASS, TABLES, Table};
 use crate::Result;
 use std::ops::Range;
-
-/// Class numbers: 0 = zero, then the quantized classes, then exact.
-pub const EXACT_CLASS: u8 = CLASS_COUNT as u8 + 1;
 
 /// The content of a stream in the order of its bytes.
 #[derive(Default)]
@@ -85,34 +83,6 @@ fn class_of(form: Form) -> u8 {
     }
 }
 
-/// The table of a class and its token, given the class of the same slot in the tile before.
-fn class_token(class: u8, before: u8) -> (&'static Table, u8) {
-    if before == 0 {
-        return (&TABLES.classes[0], class);
-    }
-    let token = if class == before {
-        0
-    } else if class == 0 {
-        1
-    } else if class > before {
-        2 * (class - before)
-    } else {
-        2 * (before - class) + 1
-    };
-    (&TABLES.classes[1], token)
-}
-
-pub fn class_from_token(token: u8, before: u8) -> Option<u8> {
-    let class = match (before, token) {
-        (0, class) => class,
-        (_, 0) => before,
-        (_, 1) => 0,
-        (_, up) if up % 2 == 0 => before.checked_add(up / 2)?,
-        (_, down) => before.checked_sub(down / 2).filter(|&c| c > 0)?,
-    };
-    (class <= EXACT_CLASS).then_some(class)
-}
-
 pub fn range(tile: &TileRef, unit: &Unit) -> Range<usize> {
     tile.start + unit.start as usize..tile.start + (unit.start + unit.len) as usize
 }
@@ -128,17 +98,20 @@ pub fn encode_stream(
 ) -> StreamParts {
     let mut lists = Lists::default();
     let mut nodes = 0;
-    let mut before = vec![0u8; slots.count];
-    let mut contexts = Vec::with_capacity(tiles.len());
+    let mut contexts = Contexts::new(slots);
+    let mut class_tables = Vec::with_capacity(tiles.len());
     for t in tiles.clone() {
         let tile = &layout.tiles[t];
         let units = &layout.shapes[tile.shape].units;
-        let context = units.iter().zip(&forms[t]).map(|(unit, &form)| {
+        // units of one step do not see each other, so the order inside a round does not matter
+        let of_tile = units.iter().zip(&forms[t]).map(|(unit, &form)| {
             nodes += unit.len as usize + 3;
             lists.add(form, symbols, range(tile, unit), layout.bits);
-            std::mem::replace(&mut before[slots.slot(unit)], class_of(form))
+            let table = contexts.table(unit);
+            contexts.set(unit, class_of(form));
+            table
         });
-        contexts.push(context.collect::<Vec<_>>());
+        class_tables.push(of_tile.collect::<Vec<_>>());
     }
     let mut encoder = Encoder::new(lanes, nodes);
     let mut tokens = Vec::new();
@@ -150,7 +123,9 @@ pub fn encode_stream(
                 encoder.put(table, &tokens);
             }
         }
-        put_classes(&mut encoder, &forms[t], &contexts[t - tiles.start], lanes);
+        for round in class_rounds(units, lanes).rev() {
+            put_classes(&mut encoder, &forms[t][round.clone()], &class_tables[t - tiles.start][round]);
+        }
     }
     let (states, words) = encoder.finish();
     StreamParts {
@@ -163,21 +138,18 @@ pub fn encode_stream(
     }
 }
 
-/// The class rounds of a tile, last first: per `lanes` units one round of classes, then, for exact units, the table and
-/// the shift.
-fn put_classes(encoder: &mut Encoder, forms: &[Form], contexts: &[u8], lanes: usize) {
-    for (forms, contexts) in forms.chunks(lanes).zip(contexts.chunks(lanes)).rev() {
-        let mut rounds = [[None; MAX_LANES]; 3];
-        for (lane, (&form, &before)) in forms.iter().zip(contexts).enumerate() {
-            rounds[0][lane] = Some(class_token(class_of(form), before));
-            if let Form::Exact { table, shift } = form {
-                rounds[1][lane] = Some((&TABLES.uniform, table));
-                rounds[2][lane] = Some((&TABLES.uniform, shift));
-            }
+/// A class round, backwards: the classes, then, for exact units, the table and the shift.
+fn put_classes(encoder: &mut Encoder, forms: &[Form], tables: &[&'static Table]) {
+    let mut rounds = [[None; MAX_LANES]; 3];
+    for (lane, (&form, &table)) in forms.iter().zip(tables).enumerate() {
+        rounds[0][lane] = Some((table, class_of(form)));
+        if let Form::Exact { table, shift } = form {
+            rounds[1][lane] = Some((&TABLES.uniform, table));
+            rounds[2][lane] = Some((&TABLES.uniform, shift));
         }
-        for round in rounds.iter().rev() {
-            encoder.put_round(round);
-        }
+    }
+    for round in rounds.iter().rev() {
+        encoder.put_round(round);
     }
 }
 
@@ -187,7 +159,7 @@ fn tokens_of(form: Form, symbols: &ChunkSymbols, nodes: Range<usize>, tokens: &m
     match form {
         Form::Zero => None,
         Form::Quantized(class) => {
-            let class = &CLASSES[class as usize];
+            let class = &TABLES.quantized[class as usize];
             let table = &TABLES.symbols[class.table as usize];
             let escape = table.escape() as u16;
             let token = |q: i16| if q == EXACT { escape } else { (zigzag(q) >> class.shift).min(escape) };
@@ -232,7 +204,7 @@ impl Lists {
     }
 
     fn add_quantized(&mut self, class: u8, symbols: &ChunkSymbols, nodes: Range<usize>) {
-        let class = &CLASSES[class as usize];
+        let class = &TABLES.quantized[class as usize];
         let escape = TABLES.symbols[class.table as usize].escape() as u16;
         for i in nodes {
             let q = symbols.q[i];

@@ -17,7 +17,9 @@ pub struct Shape {
     pub near: [u32; 2],
     /// The same of the second, heavier series.
     pub far: [u32; 2],
-    /// Largest k with tokens of its own; everything beyond is the escape token.
+    /// Weight of everything beyond `reach`: the escape token.
+    pub escape: u32,
+    /// Largest k with tokens of its own.
     pub reach: u32,
 }
 
@@ -98,8 +100,7 @@ impl Table {
             near = (near * shape.near[1] as u64) >> 16;
             far = (far * shape.far[1] as u64) >> 16;
         }
-        let tail = |first: u64, ratio: u32| first * 65536 / (65536 - ratio as u64);
-        weights.push(tail(near, shape.near[1]) + tail(far, shape.far[1]));
+        weights.push((shape.escape as u64) << 16);
         Self::new(&weights)
     }
 }
@@ -117,12 +118,9 @@ impl EncodeEntry {
     }
 }
 
-/// Weights of a class's cost of a unit, in 2^-16 bit: for each node, each |q| >= 1, each |q| >= 2, the sum of |q|, and
-/// the sum of the bit lengths of |q|.
-pub type CostWeights = [i32; 5];
-
-mod params;
-pub use params::{CLASS_COUNT, CLASSES};
+pub(crate) mod params;
+pub use params::CLASS_COUNT;
+use params::WIDE_TABLES;
 
 /// How the tokens of a class are made: token = zigzag(q) >> shift, low bits raw.
 #[derive(Clone, Copy, Debug)]
@@ -130,21 +128,113 @@ pub struct Class {
     /// Index into [`Tables::symbols`].
     pub table: u8,
     pub shift: u8,
-    pub cost: CostWeights,
+    /// Mean cost in 2^-12 bit of a node whose |q| has 0, 1, 2, ... 15 bits.
+    pub cost: [u32; LENGTHS],
 }
+
+/// Numbers of bits that |q| can have.
+pub const LENGTHS: usize = 16;
+
+/// Class numbers on the wire: 0 = every q is 0, then the quantized classes, then this one.
+pub const EXACT_CLASS: u8 = CLASS_COUNT as u8 + 1;
+
+/// Groups of classes that serve as contexts: not known yet, zero, five ranges of quantized classes, exact.
+pub const CLASS_GROUPS: usize = 8;
 
 /// All tables.
 pub struct Tables {
     /// Tables of symbols.
     pub symbols: Vec<Table>,
-    /// Tables of classes, by context.
+    /// The quantized classes.
+    pub quantized: Vec<Class>,
+    /// Tables of classes, by the group of the last class of the slot, then that of the parent's slot.
     pub classes: Vec<Table>,
     /// 64 equal tokens.
     pub uniform: Table,
 }
 
-pub static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
-    symbols: params::SHAPES.iter().map(Table::from_shape).collect(),
-    classes: params::class_weights().iter().map(|w| Table::new(w)).collect(),
-    uniform: Table::from_frequencies(vec![32; 64]),
+pub static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let symbols: Vec<Table> = params::SHAPES.iter().map(Table::from_shape).collect();
+    Tables {
+        quantized: (0..CLASS_COUNT).map(|c| quantized_class(c, &symbols)).collect(),
+        classes: (0..CLASS_GROUPS * CLASS_GROUPS).map(|row| Table::new(&class_weights(row))).collect(),
+        uniform: Table::from_frequencies(vec![32; 64]),
+        symbols,
+    }
 });
+
+/// First every table without shift, then the wide tables with shift 1, with shift 2, ...
+fn quantized_class(index: usize, symbols: &[Table]) -> Class {
+    let tables = symbols.len();
+    let (table, shift) = match index.checked_sub(tables) {
+        None => (index, 0),
+        Some(wide) => (tables - WIDE_TABLES + wide % WIDE_TABLES, 1 + wide / WIDE_TABLES),
+    };
+    let freq = &symbols[table].freq;
+    let escape = freq.len() - 1;
+    let cost = |z: usize| {
+        let token = (z >> shift).min(escape);
+        let raw = shift as u64 + if token == escape { 16 } else { 0 };
+        negative_log2(freq[token]) + (raw << 12)
+    };
+    let mean = |length: usize| {
+        let (first, end) = ((1usize << length) / 2, 1 << length);
+        let sum: u64 = (first..end).map(|k| cost((2 * k).saturating_sub(1)) + cost(2 * k)).sum();
+        (sum / (2 * (end - first) as u64)) as u32
+    };
+    Class { table: table as u8, shift: shift as u8, cost: std::array::from_fn(mean) }
+}
+
+/// -log2(f / 2048) in 2^-12 bit, rounded down, by repeated squaring.
+fn negative_log2(f: u16) -> u64 {
+    let whole = 15 - f.leading_zeros() as u64;
+    let mut mantissa = (f as u64) << (31 - whole);
+    let mut log = whole;
+    for _ in 0..12 {
+        mantissa = (mantissa * mantissa) >> 31;
+        let carry = mantissa >> 32;
+        mantissa >>= carry;
+        log = log << 1 | carry;
+    }
+    ((PROB_BITS as u64) << 12) - log
+}
+
+/// The group of a class that serves as context; `None` is not known yet.
+pub fn class_group(class: Option<u8>) -> usize {
+    match class {
+        None => 0,
+        Some(0) => 1,
+        Some(EXACT_CLASS) => 7,
+        Some(class) => 2 + params::GROUP_ENDS.iter().filter(|&&end| class > end).count(),
+    }
+}
+
+/// Weights of the classes after the groups `row / 8` (of the slot) and `row % 8` (of the parent's slot).
+fn class_weights(row: usize) -> Vec<u64> {
+    let (slot, parent) = (row / CLASS_GROUPS, row % CLASS_GROUPS);
+    let exact = if slot == 7 {
+        1900
+    } else if parent == 7 {
+        1024
+    } else {
+        1
+    };
+    let [zero, centre, up, down] = params::CLASS_ROWS[slot % 7][parent % 7].map(u64::from);
+    let mut weights = vec![0u64; CLASS_COUNT + 2];
+    let mut decay = 1u64 << 20;
+    for class in centre as usize..=CLASS_COUNT {
+        weights[class] = decay * params::CLASS_POPULARITY[class - 1] as u64;
+        decay = (decay * up) >> 8;
+    }
+    decay = 1 << 20;
+    for class in (1..centre as usize).rev() {
+        decay = (decay * down) >> 8;
+        weights[class] = decay * params::CLASS_POPULARITY[class - 1] as u64;
+    }
+    let total: u64 = weights.iter().sum();
+    let quantized = PROB_SUM as u64 - exact;
+    weights.iter_mut().for_each(|w| *w *= (PROB_SUM as u64 - zero) * quantized / PROB_SUM as u64);
+    weights[0] = total * (zero * quantized / PROB_SUM as u64);
+    weights[EXACT_CLASS as usize] = total * exact;
+    weights
+}

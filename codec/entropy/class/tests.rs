@@ -123,7 +123,7 @@ fn lossless_units_cost_little_more_than_their_deltas() {
         let delta = |_| if width == 0 { 0 } else { random.next().wrapping_mul(0x2545f4914f6cdd1d) >> (64 - width) };
         symbols.delta = (0..layout.nodes).map(delta).collect();
         let bits = round_trip(&layout, &symbols).len() as f64 * 8.0 / layout.nodes as f64;
-        assert!(bits < width as f64 * 1.02 + 1.2, "{bits:.2} bits for deltas of {width}");
+        assert!(bits < width as f64 * 1.02 + 1.6, "{bits:.2} bits for deltas of {width}");
     }
 }
 

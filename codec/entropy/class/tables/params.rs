@@ -1,113 +1,73 @@
-//! The fitted numbers: shapes of the symbol tables, classes with their cost weights, weights of the class tables.
+//! The fitted numbers. They were fitted to residuals of closed-loop prediction on simulation data at relative bounds of
+//! 1e-2 to 1e-6; any change of them changes the format.
 
-use super::{Class, Shape};
+use super::Shape;
 
-pub const SHAPES: [Shape; 28] = [
-    Shape { zero: 65274, near: [257, 131], far: [6, 2931], reach: 3 },
-    Shape { zero: 65186, near: [343, 175], far: [8, 3390], reach: 3 },
-    Shape { zero: 65068, near: [458, 235], far: [10, 3921], reach: 3 },
-    Shape { zero: 64911, near: [610, 314], far: [13, 4536], reach: 3 },
-    Shape { zero: 64701, near: [814, 420], far: [16, 5246], reach: 3 },
-    Shape { zero: 64422, near: [1084, 562], far: [21, 6068], reach: 3 },
-    Shape { zero: 64050, near: [1441, 752], far: [28, 7019], reach: 3 },
-    Shape { zero: 63555, near: [1912, 1006], far: [36, 8118], reach: 3 },
-    Shape { zero: 62900, near: [2532, 1345], far: [46, 9389], reach: 4 },
-    Shape { zero: 62034, near: [3339, 1799], far: [59, 10859], reach: 4 },
-    Shape { zero: 60895, near: [4382, 2406], far: [76, 12556], reach: 4 },
-    Shape { zero: 59406, near: [5714, 3215], far: [96, 14516], reach: 4 },
-    Shape { zero: 57477, near: [7382, 4294], far: [121, 16775], reach: 5 },
-    Shape { zero: 55005, near: [9420, 5725], far: [149, 19371], reach: 5 },
-    Shape { zero: 51892, near: [11819, 7615], far: [181, 22339], reach: 5 },
-    Shape { zero: 48059, near: [14494, 10083], far: [213, 25706], reach: 6 },
-    Shape { zero: 43489, near: [17238, 13253], far: [244, 29471], reach: 6 },
-    Shape { zero: 38273, near: [19702, 17212], far: [267, 33586], reach: 7 },
-    Shape { zero: 32642, near: [21437, 21958], far: [278, 37934], reach: 8 },
-    Shape { zero: 26957, near: [22039, 27335], far: [274, 42325], reach: 10 },
-    Shape { zero: 21614, near: [21351, 33029], far: [256, 46525], reach: 12 },
-    Shape { zero: 16918, near: [19553, 38642], far: [227, 50324], reach: 15 },
-    Shape { zero: 13014, near: [17056, 43821], far: [192, 53589], reach: 18 },
-    Shape { zero: 9895, near: [14307, 48342], far: [158, 56286], reach: 23 },
-    Shape { zero: 7470, near: [11646, 52124], far: [127, 58447], reach: 28 },
-    Shape { zero: 5615, near: [9270, 55192], far: [100, 60142], reach: 36 },
-    Shape { zero: 4211, near: [7257, 57623], far: [77, 61452], reach: 45 },
-    Shape { zero: 3153, near: [5613, 59520], far: [60, 62455], reach: 56 },
+/// Tables used without a shift only.
+pub const PLAIN_TABLES: usize = 28;
+/// The tables after them, also used with shifts 1 to 8.
+pub const WIDE_TABLES: usize = 4;
+/// Number of quantized classes.
+pub const CLASS_COUNT: usize = PLAIN_TABLES + WIDE_TABLES * 9;
+
+/// Shapes of the symbol tables.
+#[rustfmt::skip]
+pub const SHAPES: [Shape; PLAIN_TABLES + WIDE_TABLES] = [
+    Shape { zero: 65226, near: [309, 7], far: [1, 64763], escape: 1, reach: 1 },
+    Shape { zero: 65503, near: [309, 7], far: [1, 64732], escape: 1, reach: 1 },
+    Shape { zero: 65503, near: [309, 7], far: [1, 64732], escape: 1, reach: 1 },
+    Shape { zero: 65503, near: [309, 7], far: [1, 64732], escape: 1, reach: 1 },
+    Shape { zero: 65226, near: [309, 7], far: [1, 64743], escape: 1, reach: 1 },
+    Shape { zero: 65503, near: [1341, 7], far: [1, 55066], escape: 1, reach: 1 },
+    Shape { zero: 65503, near: [1341, 7], far: [1, 55066], escape: 1, reach: 1 },
+    Shape { zero: 64166, near: [1370, 7], far: [1, 55066], escape: 1, reach: 1 },
+    Shape { zero: 64556, near: [773, 13070], far: [1, 62600], escape: 14, reach: 3 },
+    Shape { zero: 62431, near: [3060, 944], far: [1, 53839], escape: 1, reach: 2 },
+    Shape { zero: 60770, near: [4765, 7], far: [1, 57414], escape: 1, reach: 1 },
+    Shape { zero: 58217, near: [7257, 548], far: [1, 58413], escape: 1, reach: 2 },
+    Shape { zero: 59258, near: [5059, 5836], far: [433, 26368], escape: 7, reach: 4 },
+    Shape { zero: 54292, near: [10971, 1581], far: [1, 58426], escape: 1, reach: 2 },
+    Shape { zero: 63072, near: [1482, 24232], far: [1, 64798], escape: 128, reach: 5 },
+    Shape { zero: 53719, near: [9545, 10012], far: [244, 36451], escape: 13, reach: 5 },
+    Shape { zero: 49274, near: [15325, 3763], far: [1, 57132], escape: 3, reach: 3 },
+    Shape { zero: 42241, near: [21627, 4682], far: [1, 58229], escape: 4, reach: 3 },
+    Shape { zero: 59079, near: [3022, 28978], far: [79, 60547], escape: 193, reach: 15 },
+    Shape { zero: 42937, near: [17495, 11712], far: [556, 37437], escape: 19, reach: 6 },
+    Shape { zero: 49361, near: [6427, 7855], far: [3742, 37895], escape: 36, reach: 10 },
+    Shape { zero: 33590, near: [27088, 9957], far: [1, 61593], escape: 6, reach: 4 },
+    Shape { zero: 33127, near: [22849, 19288], far: [3, 59030], escape: 36, reach: 6 },
+    Shape { zero: 21299, near: [30241, 20702], far: [1, 63424], escape: 33, reach: 7 },
+    Shape { zero: 27211, near: [21361, 28895], far: [13, 58607], escape: 62, reach: 9 },
+    Shape { zero: 39398, near: [11220, 22236], far: [1332, 56003], escape: 183, reach: 26 },
+    Shape { zero: 16729, near: [23120, 34485], far: [1, 64352], escape: 32, reach: 11 },
+    Shape { zero: 48738, near: [1727, 44812], far: [132, 64774], escape: 4550, reach: 127 },
+    Shape { zero: 19163, near: [17580, 36423], far: [669, 59086], escape: 192, reach: 32 },
+    Shape { zero: 11183, near: [17160, 44842], far: [1, 64335], escape: 32, reach: 18 },
+    Shape { zero: 10705, near: [12018, 51167], far: [1, 64326], escape: 87, reach: 25 },
+    Shape { zero: 23666, near: [7100, 40266], far: [1067, 62555], escape: 852, reach: 81 },
 ];
 
-pub const CLASS_COUNT: usize = 60;
+/// Last class of each group of quantized classes but the last group.
+pub const GROUP_ENDS: [u8; 4] = [6, 14, 24, 40];
 
-pub const CLASSES: [Class; CLASS_COUNT] = [
-    Class { table: 0, shift: 0, cost: [379, -739, 0, 587634, 0] },
-    Class { table: 1, shift: 0, cost: [506, -776, 0, 560253, 0] },
-    Class { table: 2, shift: 0, cost: [678, -274, 0, 532381, 0] },
-    Class { table: 3, shift: 0, cost: [906, -150, 0, 504980, 0] },
-    Class { table: 4, shift: 0, cost: [1212, -80, 0, 477479, 0] },
-    Class { table: 5, shift: 0, cost: [1621, -9, 0, 449942, 0] },
-    Class { table: 6, shift: 0, cost: [2169, 58, 0, 422406, 0] },
-    Class { table: 7, shift: 0, cost: [2902, 154, 0, 394893, 0] },
-    Class { table: 8, shift: 0, cost: [3882, 139, 0, 367435, 0] },
-    Class { table: 9, shift: 0, cost: [5192, 215, 0, 339937, 0] },
-    Class { table: 10, shift: 0, cost: [6944, 280, 0, 312448, 0] },
-    Class { table: 11, shift: 0, cost: [9285, 302, 0, 285042, 0] },
-    Class { table: 12, shift: 0, cost: [12406, 364, 0, 257681, 0] },
-    Class { table: 13, shift: 0, cost: [16563, 405, 0, 230486, 0] },
-    Class { table: 14, shift: 0, cost: [22071, 466, 0, 203514, 0] },
-    Class { table: 15, shift: 0, cost: [29326, 520, 0, 176971, 0] },
-    Class { table: 16, shift: 0, cost: [38774, 577, 0, 151124, 0] },
-    Class { table: 17, shift: 0, cost: [50853, 635, 0, 126411, 0] },
-    Class { table: 18, shift: 0, cost: [65900, 688, 0, 103386, 0] },
-    Class { table: 19, shift: 0, cost: [83993, 736, 0, 82676, 0] },
-    Class { table: 20, shift: 0, cost: [104879, 781, 0, 64786, 0] },
-    Class { table: 21, shift: 0, cost: [128040, 813, 0, 49946, 0] },
-    Class { table: 22, shift: 0, cost: [152845, 850, 0, 38054, 0] },
-    Class { table: 23, shift: 0, cost: [178750, 865, 0, 28771, 0] },
-    Class { table: 24, shift: 0, cost: [205331, 875, 0, 21649, 0] },
-    Class { table: 25, shift: 0, cost: [232321, 879, 0, 16242, 0] },
-    Class { table: 26, shift: 0, cost: [259526, 912, 0, 12166, 0] },
-    Class { table: 27, shift: 0, cost: [286883, 898, 0, 9104, 0] },
-    Class { table: 24, shift: 1, cost: [303635, 0, 0, 10825, 0] },
-    Class { table: 25, shift: 1, cost: [330625, 0, 0, 8121, 0] },
-    Class { table: 26, shift: 1, cost: [357830, 0, 0, 6083, 0] },
-    Class { table: 27, shift: 1, cost: [385187, 0, 0, 4552, 0] },
-    Class { table: 24, shift: 2, cost: [369171, 0, 0, 5412, 0] },
-    Class { table: 25, shift: 2, cost: [396161, 0, 0, 4060, 0] },
-    Class { table: 26, shift: 2, cost: [423366, 0, 0, 3042, 0] },
-    Class { table: 27, shift: 2, cost: [450723, 0, 0, 2276, 0] },
-    Class { table: 24, shift: 3, cost: [434707, 0, 0, 2706, 0] },
-    Class { table: 25, shift: 3, cost: [461697, 0, 0, 2030, 0] },
-    Class { table: 26, shift: 3, cost: [488902, 0, 0, 1521, 0] },
-    Class { table: 27, shift: 3, cost: [516259, 0, 0, 1138, 0] },
-    Class { table: 24, shift: 4, cost: [500243, 0, 0, 1353, 0] },
-    Class { table: 25, shift: 4, cost: [527233, 0, 0, 1015, 0] },
-    Class { table: 26, shift: 4, cost: [554438, 0, 0, 760, 0] },
-    Class { table: 27, shift: 4, cost: [581795, 0, 0, 569, 0] },
-    Class { table: 24, shift: 5, cost: [565779, 0, 0, 677, 0] },
-    Class { table: 25, shift: 5, cost: [592769, 0, 0, 508, 0] },
-    Class { table: 26, shift: 5, cost: [619974, 0, 0, 380, 0] },
-    Class { table: 27, shift: 5, cost: [647331, 0, 0, 284, 0] },
-    Class { table: 24, shift: 6, cost: [631315, 0, 0, 338, 0] },
-    Class { table: 25, shift: 6, cost: [658305, 0, 0, 254, 0] },
-    Class { table: 26, shift: 6, cost: [685510, 0, 0, 190, 0] },
-    Class { table: 27, shift: 6, cost: [712867, 0, 0, 142, 0] },
-    Class { table: 24, shift: 7, cost: [696851, 0, 0, 169, 0] },
-    Class { table: 25, shift: 7, cost: [723841, 0, 0, 127, 0] },
-    Class { table: 26, shift: 7, cost: [751046, 0, 0, 95, 0] },
-    Class { table: 27, shift: 7, cost: [778403, 0, 0, 71, 0] },
-    Class { table: 24, shift: 8, cost: [762387, 0, 0, 85, 0] },
-    Class { table: 25, shift: 8, cost: [789377, 0, 0, 63, 0] },
-    Class { table: 26, shift: 8, cost: [816582, 0, 0, 48, 0] },
-    Class { table: 27, shift: 8, cost: [843939, 0, 0, 36, 0] },
+/// How often each quantized class is taken, up to a factor.
+#[rustfmt::skip]
+pub const CLASS_POPULARITY: [u8; CLASS_COUNT] = [
+    61, 11, 11, 11, 11, 255, 11, 11, 29, 128, 59, 49, 40, 74, 32, 43,
+    54, 51, 85, 42, 45, 44, 38, 42, 56, 58, 51, 40, 50, 40, 31, 45,
+    26, 47, 32, 14, 33, 61, 33, 28, 36, 45, 31, 26, 35, 77, 40, 24,
+    36, 52, 32, 24, 36, 41, 28, 17, 31, 48, 32, 14, 35, 42, 67, 139,
 ];
 
-/// Weights of the class tables: after class 0, and after another (token 0 = the same, 1 = class 0, then up and down).
-pub fn class_weights() -> [Vec<u64>; 2] {
-    let tokens = CLASS_COUNT + 2;
-    let first = (0..tokens).map(|c| if c == 0 { 1 << 20 } else { (1 << 14) + (1 << 16) / c as u64 }).collect();
-    let next = (0..2 * tokens)
-        .map(|t| match t {
-            0 => 1 << 20,
-            1 => 1 << 17,
-            _ => (1 << 20) / (t as u64 * t as u64) + 64,
-        })
-        .collect();
-    [first, next]
-}
+/// For each group of the slot's last class and each group of the parent's: the frequency of class 0 in 2048, the
+/// centre of the quantized classes, and the ratio (in 2^-8) from one class to the next going up and going down.
+#[rustfmt::skip]
+pub const CLASS_ROWS: [[[u16; 4]; 7]; 7] = [
+    [[1356, 10, 252, 16], [2027, 1, 16, 16], [1273, 1, 112, 16], [630, 1, 192, 16], [432, 1, 224, 16], [100, 29, 176, 248], [4, 33, 248, 224]],
+    [[1962, 10, 208, 16], [2035, 1, 16, 16], [1439, 1, 112, 16], [942, 1, 176, 16], [733, 1, 224, 16], [474, 28, 192, 255], [4, 36, 240, 240]],
+    [[614, 20, 232, 232], [1875, 1, 112, 16], [1122, 1, 112, 16], [346, 1, 176, 16], [188, 1, 208, 16], [55, 13, 224, 255], [4, 28, 232, 232]],
+    [[593, 12, 192, 128], [1873, 1, 208, 16], [1038, 1, 144, 16], [277, 1, 208, 16], [101, 12, 176, 232], [18, 12, 224, 208], [4, 28, 224, 224]],
+    [[232, 24, 144, 208], [1919, 1, 208, 16], [1083, 1, 144, 16], [443, 1, 208, 16], [161, 21, 128, 248], [10, 23, 192, 224], [4, 29, 224, 224]],
+    [[83, 30, 208, 208], [1948, 28, 16, 255], [1214, 1, 128, 16], [409, 1, 208, 16], [242, 20, 192, 255], [18, 29, 192, 224], [4, 35, 208, 208]],
+    [[11, 42, 248, 208], [1963, 19, 16, 255], [1319, 1, 160, 16], [1214, 1, 208, 16], [730, 1, 232, 16], [47, 28, 240, 232], [4, 41, 252, 208]],
+];
