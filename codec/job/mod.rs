@@ -5,6 +5,7 @@ mod decompress;
 mod dispatch;
 mod plain;
 mod report;
+mod search;
 mod sink;
 mod view;
 
@@ -12,6 +13,7 @@ pub use compress::{compress, compress_into, compress_to_vec, value_extent};
 pub use decompress::{FileFormat, decompress, decompress_region};
 pub use dispatch::Coded;
 pub use report::Report;
+pub use search::{Found, Goal, first_guess, search};
 
 #[cfg(test)]
 mod tests;

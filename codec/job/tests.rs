@@ -204,3 +204,67 @@ fn files_decode_by_slabs_and_a_cancelled_job_leaves_nothing() {
     assert!(compress(&volume, &map, &params, &Copying, &again, &provenance, &control).is_err());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 }
+
+/// Rounds to multiples of the tolerance: errors and sizes move with it, as in a real codec.
+struct Rounding;
+
+impl Rounding {
+    fn rounded(input: &FrameInput<f32>) -> Vec<f32> {
+        let n = input.field.extents();
+        let mut values = vec![0.0; n.iter().product()];
+        input.field.read_region(&Region { lo: [0; 3], hi: n }, &mut values).unwrap();
+        let step = input.tolerance.tiers[0].tau as f32 * 2.0;
+        values.iter().map(|v| (v / step).round() * step).collect()
+    }
+}
+
+impl Backend for Rounding {
+    fn describe(&self) -> String {
+        "rounding".into()
+    }
+    fn encode_f32(&self, input: &FrameInput<f32>, sink: &mut dyn FrameSink, _: &Control) -> Result<()> {
+        let values = Self::rounded(input);
+        let field = SliceField::new(&values, input.field.extents());
+        encode(&FrameInput { field: &field, max_abs: f32::MAX, ..*input }, sink)
+    }
+    fn encode_f64(&self, _: &FrameInput<f64>, _: &mut dyn FrameSink, _: &Control) -> Result<()> {
+        unreachable!()
+    }
+    fn decode_f32(
+        &self,
+        frame: &FrameShape,
+        source: &dyn FrameSource,
+        region: &Region,
+        out: &dyn RegionSink<f32>,
+        _: &Control,
+    ) -> Result<()> {
+        decode(frame, source, region, out)
+    }
+    fn decode_f64(
+        &self,
+        _: &FrameShape,
+        _: &dyn FrameSource,
+        _: &Region,
+        _: &dyn RegionSink<f64>,
+        _: &Control,
+    ) -> Result<()> {
+        unreachable!()
+    }
+}
+
+#[test]
+fn searches_reach_their_goal_and_say_when_they_cannot() {
+    let wave = volume(&[40, 30, 30], |i| (i as f32 * 1e-4).sin() * 1000.0);
+    let (params, control) = (Params::default(), Control::default());
+    let psnr = Goal::Psnr(45.0);
+    let guess = first_guess(&wave, psnr, &control).unwrap();
+    let found = search(&wave, &guess, &params, &Rounding, psnr, &control).unwrap();
+    assert!(found.close && (45.0..45.06).contains(&found.reached), "{found:?}");
+    let ratio = Goal::Ratio(30.0);
+    let found = search(&wave, &guess, &params, &Rounding, ratio, &control).unwrap();
+    assert!(found.close && (found.reached / 30.0 - 1.0).abs() < 0.011, "{found:?}");
+    let found = search(&wave, &guess, &params, &Rounding, Goal::Ratio(1e9), &control).unwrap();
+    assert!(!found.close);
+    let exact = ToleranceMap::uniform(&wave.shape, 0.0).unwrap();
+    assert!(search(&wave, &exact, &params, &Rounding, ratio, &control).is_err());
+}

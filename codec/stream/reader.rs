@@ -39,9 +39,14 @@ impl Archive {
     pub fn open(path: &Path) -> Result<Self> {
         let named = |e: Error| Error { message: format!("{}: {}", path.display(), e.message), ..e };
         let file = std::fs::File::open(path).map_err(|e| Error::io(path, &e))?;
+        Self::from_file(&file).map_err(named)
+    }
+    /// Maps an open file.
+    pub fn from_file(file: &std::fs::File) -> Result<Self> {
         // SAFETY: as for every mapped file, another program that shortens it while it is read would stop this one.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| Error::io(path, &e))?;
-        Self::parse(Bytes::Mapped(map)).map_err(named)
+        let map = unsafe { memmap2::Mmap::map(file) };
+        let map = map.map_err(|e| Error::new(ErrorKind::Io, format!("the stream cannot be mapped: {e}")))?;
+        Self::parse(Bytes::Mapped(map))
     }
     /// Reads a stream held in memory.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
