@@ -1,0 +1,253 @@
+//! Arguments that several commands take.
+
+use super::parse;
+use anyhow::{Context, Result};
+use blockmgard::backend::{Device, Opened};
+use blockmgard::params::{Budget, Points};
+use blockmgard::volume::{self, DType, Dataset, OpenHints, StoredType, Volume};
+use blockmgard::{Basis, Entropy, Error, Mode, Params};
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+
+/// A volume in a file.
+#[derive(Args, Clone)]
+pub struct Input {
+    /// Data file, with the variable after a colon where it holds several (run.nc:T)
+    #[arg(value_name = "IN[:VAR]")]
+    pub file: String,
+    #[command(flatten)]
+    pub hints: Hints,
+    /// Step of a series (a variable of more than three axes), from 0
+    #[arg(long, value_name = "STEP")]
+    pub index: Option<usize>,
+}
+
+/// What a raw file cannot say itself.
+#[derive(Args, Clone, Default)]
+pub struct Hints {
+    /// Extents of a raw file, slowest axis first (100x500x500)
+    #[arg(long, value_parser = parse::dims, value_name = "NxNxN")]
+    dims: Option<Vec<usize>>,
+    /// Extents, fastest axis first, as zfp and SZ3 take them
+    #[arg(short = '1', num_args = 1, value_names = ["NX"], conflicts_with = "dims")]
+    dims1: Option<Vec<usize>>,
+    /// Extents, fastest axis first
+    #[arg(short = '2', num_args = 2, value_names = ["NX", "NY"], conflicts_with_all = ["dims", "dims1"])]
+    dims2: Option<Vec<usize>>,
+    /// Extents, fastest axis first
+    #[arg(short = '3', num_args = 3, value_names = ["NX", "NY", "NZ"], conflicts_with_all = ["dims", "dims1", "dims2"])]
+    dims3: Option<Vec<usize>>,
+    /// Values of a raw file are 32-bit floats
+    #[arg(long, conflicts_with = "f64")]
+    f32: bool,
+    /// Values of a raw file are 64-bit floats
+    #[arg(long)]
+    f64: bool,
+    /// Type of the values of a raw file where they are no floats: u8, i8, u16, i16, u32, i32, u64, i64
+    #[arg(long = "type", value_parser = stored_type, value_name = "TYPE", conflicts_with_all = ["f32", "f64"])]
+    stored: Option<StoredType>,
+    /// A raw file holds big-endian values
+    #[arg(long, conflicts_with = "little_endian")]
+    big_endian: bool,
+    /// A raw file holds little-endian values
+    #[arg(long)]
+    little_endian: bool,
+    /// Bytes to skip at the start of a raw file
+    #[arg(long, default_value_t = 0, value_name = "BYTES")]
+    offset: u64,
+    /// A value that means "missing"; may be given several times
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+    missing: Vec<f64>,
+}
+
+fn stored_type(text: &str) -> blockmgard::Result<StoredType> {
+    let bad = |()| Error::invalid(format!("type {text:?} is not known")).remedy("use f32, f64, u8, i8, u16, i16, ...");
+    text.parse().map_err(bad)
+}
+
+impl Hints {
+    pub fn open(&self) -> OpenHints {
+        let fastest_first = [&self.dims1, &self.dims2, &self.dims3].into_iter().find_map(|d| d.clone());
+        let reversed = fastest_first.map(|d| d.into_iter().rev().collect());
+        let float = if self.f64 { Some(DType::F64) } else { self.f32.then_some(DType::F32) };
+        OpenHints {
+            dims: self.dims.clone().or(reversed),
+            dtype: self.stored.or(float.map(StoredType::from)),
+            big_endian: if self.big_endian { Some(true) } else { self.little_endian.then_some(false) },
+            offset: self.offset,
+            missing: self.missing.clone(),
+        }
+    }
+}
+
+/// A file and the variable in it that was asked for.
+pub struct Source {
+    pub path: PathBuf,
+    pub dataset: Box<dyn Dataset>,
+    pub variable: Option<usize>,
+}
+
+/// Opens `IN[:VAR]`. A file whose very name holds the colon wins.
+pub fn open_source(name: &str, hints: &OpenHints) -> Result<Source> {
+    let (path, variable) = match name.rsplit_once(':') {
+        Some((path, variable)) if !Path::new(name).exists() && Path::new(path).exists() => (path, Some(variable)),
+        _ => (name, None),
+    };
+    let dataset = volume::open(Path::new(path), hints)?;
+    let names: Vec<&str> = dataset.variables().iter().map(|v| v.name.as_str()).collect();
+    let variable = match variable {
+        None => None,
+        Some(wanted) => Some(names.iter().position(|n| *n == wanted).ok_or_else(|| {
+            Error::invalid(format!("{path} has no variable {wanted}")).remedy(format!("it has {}", names.join(", ")))
+        })?),
+    };
+    Ok(Source { path: path.into(), dataset, variable })
+}
+
+impl Source {
+    /// The variable asked for, or the only one.
+    pub fn chosen(&self) -> Result<usize> {
+        let variables = self.dataset.variables();
+        match (self.variable, variables) {
+            (Some(index), _) => Ok(index),
+            (None, [_]) => Ok(0),
+            (None, _) => {
+                let names: Vec<&str> = variables.iter().map(|v| v.name.as_str()).collect();
+                let path = self.path.display();
+                Err(Error::invalid(format!("{path} holds {} variables", names.len()))
+                    .remedy(format!("name one after a colon, {path}:NAME, of {}", names.join(", "))))?
+            }
+        }
+    }
+}
+
+impl Input {
+    pub fn source(&self) -> Result<Source> {
+        open_source(&self.file, &self.hints.open())
+    }
+    /// The one volume asked for.
+    pub fn volume(&self) -> Result<Volume> {
+        let source = self.source()?;
+        let variable = source.chosen()?;
+        let info = &source.dataset.variables()[variable];
+        if info.steps() > 1 && self.index.is_none() {
+            Err(Error::invalid(format!("{} is a series of {} volumes", info.name, info.steps()))
+                .remedy("pick one with --index, or compress them with --all"))?;
+        }
+        Ok(source.dataset.open(variable, self.index.unwrap_or(0))?)
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ModeArg {
+    Hybrid,
+    Pyramid,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BasisArg {
+    Hierarchical,
+    Projection,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum EntropyArg {
+    Huffman,
+    Class,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BudgetArg {
+    Coefficients,
+    Uniform,
+}
+
+/// Settings of the codec; those left out take the defaults of [`Params`].
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Codec")]
+pub struct Codec {
+    /// Decomposition [default: pyramid]
+    #[arg(long, value_enum)]
+    mode: Option<ModeArg>,
+    /// Hybrid: local levels [default: 1]
+    #[arg(short = 'L', long, value_name = "L")]
+    local_levels: Option<u8>,
+    /// Hybrid: global levels [default: 2]
+    #[arg(short = 'M', long, value_name = "M")]
+    global_levels: Option<u8>,
+    /// Hybrid: basis [default: hierarchical]
+    #[arg(long, value_enum)]
+    basis: Option<BasisArg>,
+    /// Hybrid: entropy coder [default: huffman]
+    #[arg(long, value_enum)]
+    entropy: Option<EntropyArg>,
+    /// Hybrid: how levels share a tolerance [default: coefficients]
+    #[arg(long, value_enum)]
+    budget: Option<BudgetArg>,
+    /// Pyramid: tile side, 8, 16 or 32 [default: 16]
+    #[arg(long)]
+    tile: Option<u8>,
+    /// Pyramid: points of prediction, auto, 2, 4 or 6 [default: auto]
+    #[arg(long, value_parser = points)]
+    points: Option<Points>,
+    /// Most values in one frame; recorded in the stream [default: 268435456]
+    #[arg(long, value_name = "VALUES")]
+    pub frame: Option<u64>,
+}
+
+fn points(text: &str) -> blockmgard::Result<Points> {
+    match text {
+        "auto" => Ok(Points::Auto),
+        "2" => Ok(Points::Two),
+        "4" => Ok(Points::Four),
+        "6" => Ok(Points::Six),
+        _ => Err(Error::invalid(format!("points {text:?}")).remedy("use auto, 2, 4 or 6")),
+    }
+}
+
+impl Codec {
+    pub fn params(&self) -> Params {
+        let default = Params::default();
+        let mode = |m| match m {
+            ModeArg::Hybrid => Mode::Hybrid,
+            ModeArg::Pyramid => Mode::Pyramid,
+        };
+        let basis = |b| match b {
+            BasisArg::Hierarchical => Basis::Hierarchical,
+            BasisArg::Projection => Basis::Projection,
+        };
+        let entropy = |e| match e {
+            EntropyArg::Huffman => Entropy::Huffman,
+            EntropyArg::Class => Entropy::Class,
+        };
+        let budget = |b| match b {
+            BudgetArg::Coefficients => Budget::Coefficients,
+            BudgetArg::Uniform => Budget::Uniform,
+        };
+        Params {
+            mode: self.mode.map_or(default.mode, mode),
+            local_levels: self.local_levels.unwrap_or(default.local_levels),
+            global_levels: self.global_levels.unwrap_or(default.global_levels),
+            basis: self.basis.map_or(default.basis, basis),
+            entropy: self.entropy.map_or(default.entropy, entropy),
+            budget: self.budget.map_or(default.budget, budget),
+            tile: self.tile.unwrap_or(default.tile),
+            points: self.points.unwrap_or(default.points),
+            frame_values: self.frame.unwrap_or(default.frame_values),
+        }
+    }
+}
+
+/// Which hardware does the work.
+#[derive(Args, Clone)]
+pub struct DeviceArg {
+    /// auto, cpu, cuda, cuda:0, cuda:0,1 or cuda:all
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: Device,
+}
+
+impl DeviceArg {
+    pub fn open(&self) -> Result<Opened> {
+        blockmgard::backend::open(&self.device).with_context(|| format!("device {} cannot be used", self.device))
+    }
+}

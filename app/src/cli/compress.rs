@@ -1,0 +1,144 @@
+//! `blockmgard compress`.
+
+use super::args::{Codec, DeviceArg, Input};
+use super::parse;
+use super::progress::Session;
+use super::tolerance::{Resolved, ToleranceArgs, tiers_json, tiers_text};
+use anyhow::Result;
+use blockmgard::job::{self, Report};
+use blockmgard::stream::Provenance;
+use blockmgard::volume::{DType, Volume};
+use blockmgard::{Error, Params};
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub struct Compress {
+    #[command(flatten)]
+    input: Input,
+    /// Stream to write; with --all, the step's number is put before the ending
+    #[arg(short, long, value_name = "OUT.bmg")]
+    output: PathBuf,
+    /// Compress every step of a series, one stream each
+    #[arg(long, conflicts_with = "index")]
+    all: bool,
+    #[command(flatten)]
+    tolerance: ToleranceArgs,
+    #[command(flatten)]
+    codec: Codec,
+    #[command(flatten)]
+    device: DeviceArg,
+    /// Memory to keep within (1GiB): where a frame would not fit, smaller frames are cut, unless --frame is given
+    #[arg(long, value_parser = parse::bytes, value_name = "SIZE")]
+    memory: Option<u64>,
+}
+
+impl Compress {
+    pub fn run(&self, session: &Session) -> Result<()> {
+        if !self.all {
+            let (value, text) = self.one(&self.input.volume()?, &self.output, session)?;
+            return session.print(&value, &text);
+        }
+        let source = self.input.source()?;
+        let variable = source.chosen()?;
+        let mut values = Vec::new();
+        for step in 0..source.dataset.variables()[variable].steps() {
+            let out = step_path(&self.output, step);
+            let (value, text) = self.one(&source.dataset.open(variable, step)?, &out, session)?;
+            if !session.json {
+                session.print(&value, &format!("{text}\n"))?;
+            }
+            values.push(value);
+        }
+        if session.json { session.print(&Value::Array(values), "") } else { Ok(()) }
+    }
+    fn one(&self, volume: &Volume, out: &Path, session: &Session) -> Result<(Value, String)> {
+        let opened = self.device.open()?;
+        let backend = &*opened.backend;
+        let params = self.params(volume)?;
+        session.note(&format!("{}\n{}", describe(volume), opened.describe()));
+        let resolved = self.tolerance.resolve(volume, &params, backend, None, session)?;
+        session.note(&tiers_text(&resolved.map, &resolved.extent));
+        let provenance = provenance(volume, resolved.roi.clone());
+        let report = session.watch("compress", |control| {
+            job::compress(volume, &resolved.map, &params, backend, out, &provenance, control)
+        })?;
+        Ok((value(volume, &params, &resolved, &report, out), text(&resolved, &report, out)))
+    }
+    fn params(&self, volume: &Volume) -> Result<Params> {
+        let mut params = self.codec.params();
+        let Some(memory) = self.memory else { return Ok(params) };
+        // What a frame takes while it is worked on, in sizes of its values: coarse levels, chunks in flight, output.
+        const FRAME_SHARE: u64 = 4;
+        let fits = memory / FRAME_SHARE / volume.values.dtype().bytes() as u64;
+        if fits < 1 << 15 {
+            Err(Error::invalid("--memory is too small to work in").remedy("give at least 1MiB"))?;
+        }
+        if self.codec.frame.is_none() {
+            params.frame_values = params.frame_values.min(fits);
+        }
+        Ok(params)
+    }
+}
+
+/// `out_0007.bmg` for `out.bmg`.
+fn step_path(out: &Path, step: usize) -> PathBuf {
+    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    out.with_file_name(format!("{stem}_{step:04}{ending}"))
+}
+
+/// Where a stream comes from: the volume's metadata and the command as it was typed.
+pub fn provenance(volume: &Volume, roi: Option<Value>) -> Provenance {
+    let quoted = |word: String| if word.contains(' ') { format!("'{word}'") } else { word };
+    let words: Vec<String> = std::env::args().skip(1).map(quoted).collect();
+    Provenance {
+        writer: concat!("blockmgard ", env!("CARGO_PKG_VERSION")).into(),
+        command: format!("blockmgard {}", words.join(" ")),
+        volume: volume.meta.clone(),
+        roi,
+        missing: volume.missing.clone(),
+    }
+}
+
+pub fn dtype_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+    }
+}
+
+/// One line: name, shape with axis order, type, size.
+pub fn describe(volume: &Volume) -> String {
+    let meta = &volume.meta;
+    let name =
+        if meta.variable.is_empty() { meta.source.clone() } else { format!("{}:{}", meta.source, meta.variable) };
+    let step = meta.step.map_or(String::new(), |s| format!(" step {s}"));
+    let bytes = volume.shape.len() as u64 * volume.values.dtype().bytes() as u64;
+    let dtype = dtype_name(volume.values.dtype());
+    format!("{name}{step}: {} ({}, slowest first), {dtype}, {bytes} bytes", volume.shape, meta.axes.join(", "))
+}
+
+fn value(volume: &Volume, params: &Params, resolved: &Resolved, report: &Report, out: &Path) -> Value {
+    json!({
+        "input": volume.meta.source, "variable": volume.meta.variable, "output": out, "shape": volume.shape.extents(),
+        "axes": volume.meta.axes, "dtype": dtype_name(volume.values.dtype()), "params": params,
+        "min": resolved.extent.min, "max": resolved.extent.max, "tiers": tiers_json(&resolved.map, &resolved.extent),
+        "search": resolved.found.as_ref().map(|f| &f.0), "ratio": report.ratio, "report": report,
+    })
+}
+
+fn text(resolved: &Resolved, report: &Report, out: &Path) -> String {
+    let found = resolved.found.as_ref().map_or(String::new(), |f| format!("{}\n", f.1));
+    format!(
+        "{found}{}: {} bytes, ratio {:.2}, {:.3} bits a value, {:.2} s, {:.3} GB/s end to end, {:.3} GB/s in the codec",
+        out.display(),
+        report.compressed_bytes,
+        report.ratio,
+        report.bits_per_value,
+        report.seconds,
+        report.gbps,
+        report.kernel_gbps
+    )
+}

@@ -1,0 +1,88 @@
+//! The command line: the same jobs as the studio, without a window.
+
+mod args;
+mod bench;
+mod compress;
+mod decompress;
+mod info;
+mod parse;
+mod progress;
+mod tolerance;
+
+use anyhow::Result;
+use blockmgard::{Error, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
+use progress::Session;
+use std::process::ExitCode;
+
+/// Error-bounded compression of scientific volumes with region-of-interest tolerances.
+#[derive(Parser)]
+#[command(name = "blockmgard", version, about, max_term_width = 100)]
+struct Cli {
+    /// Print the result as JSON on standard output.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Number of CPU threads [default: one per core].
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compress a volume, or a series of volumes, into .bmg streams
+    Compress(compress::Compress),
+    /// Rebuild a volume, or a box of it, from a .bmg stream
+    Decompress(decompress::Decompress),
+    /// Say what is in a file: variables of a data file, or tiers and settings of a .bmg stream
+    Info(info::Info),
+    /// Measure ratio and speed on a file
+    Bench(bench::Bench),
+}
+
+/// Exit codes that scripts rely on.
+const FAILED: u8 = 1;
+const WRONG_USAGE: u8 = 2;
+/// Bound violated, or the stream or file is damaged.
+const VIOLATED: u8 = 3;
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = run(cli);
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(VIOLATED),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<Error>().map(|e| e.kind) {
+        Some(ErrorKind::InvalidArgument) => WRONG_USAGE,
+        Some(ErrorKind::Corruption | ErrorKind::Truncated) => VIOLATED,
+        _ => FAILED,
+    }
+}
+
+/// True when all is well; false when a bound is violated.
+fn run(cli: Cli) -> Result<bool> {
+    if let Some(threads) = cli.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    }
+    let Some(command) = cli.command else {
+        Cli::command().print_help()?;
+        return Ok(true);
+    };
+    let session = Session::new(cli.json)?;
+    match command {
+        Command::Compress(c) => c.run(&session).map(|()| true),
+        Command::Decompress(c) => c.run(&session).map(|()| true),
+        Command::Info(c) => c.run(&session).map(|()| true),
+        Command::Bench(c) => c.run(&session).map(|()| true),
+    }
+}

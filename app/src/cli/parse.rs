@@ -1,0 +1,87 @@
+//! Words of the command line that need more than a number.
+
+use blockmgard::{Error, Region, Result, Shape};
+
+/// `100x500x500`, slowest axis first.
+pub fn dims(text: &str) -> Result<Vec<usize>> {
+    let bad =
+        || Error::invalid(format!("dims {text:?} are not numbers")).remedy("write 100x500x500, slowest axis first");
+    text.split(['x', 'X', ',']).map(|n| n.trim().parse().map_err(|_| bad())).collect()
+}
+
+/// Bytes, with an optional unit: `1GiB`, `512MiB`, `2GB`, `1048576`.
+pub fn bytes(text: &str) -> Result<u64> {
+    let bad = || Error::invalid(format!("size {text:?} is not understood")).remedy("write 512MiB, 1GiB or 2GB");
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let number: f64 = text[..split].parse().map_err(|_| bad())?;
+    let unit = match text[split..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kib" => 1024.0,
+        "kb" => 1e3,
+        "m" | "mib" => 1024.0 * 1024.0,
+        "mb" => 1e6,
+        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "gb" => 1e9,
+        "t" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "tb" => 1e12,
+        _ => return Err(bad()),
+    };
+    Ok((number * unit) as u64)
+}
+
+/// `10:20,0:91,5:6` for a shape: half-open, slowest axis first. `:` is a whole axis, `5` a single node, an open end the
+/// axis's own.
+pub fn region(text: &str, shape: &Shape) -> Result<Region> {
+    let bad = |why: String| {
+        Error::invalid(format!("box {text:?}: {why}"))
+            .remedy("write 10:20,0:91,5:6, one interval an axis, slowest first")
+    };
+    let parts: Vec<_> = text.split(',').collect();
+    let extents = shape.extents();
+    if parts.len() != extents.len() {
+        return Err(bad(format!("{} intervals for a volume of {shape}", parts.len())));
+    }
+    let mut region = shape.region();
+    for (axis, (part, &n)) in parts.iter().zip(extents).enumerate() {
+        let number = |word: &str, open: usize| match word.trim() {
+            "" => Ok(open),
+            word => word.parse().map_err(|_| bad(format!("{word:?} is no number"))),
+        };
+        let (lo, hi) = match part.split_once(':') {
+            Some((lo, hi)) => (number(lo, 0)?, number(hi, n)?),
+            None => {
+                let at: usize = number(part, n)?;
+                (at, at.saturating_add(1))
+            }
+        };
+        if lo >= hi || hi > n {
+            return Err(bad(format!("{part} is empty or reaches outside 0:{n}")));
+        }
+        let axis = 3 - extents.len() + axis;
+        (region.lo[axis], region.hi[axis]) = (lo, hi);
+    }
+    Ok(region)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_name_axes_slowest_first_and_bad_ones_are_refused() {
+        let shape = Shape::new(&[91, 50]).unwrap();
+        assert_eq!(region("10:20,:", &shape).unwrap(), Region { lo: [0, 10, 0], hi: [1, 20, 50] });
+        assert_eq!(region("5,40:", &shape).unwrap(), Region { lo: [0, 5, 40], hi: [1, 6, 50] });
+        for bad in ["", "1:2", "1:2,3:4,5:6", "5:5,:", "9:3,:", "0:92,:", "a:b,:", "91,:", "-1:2,:"] {
+            assert!(region(bad, &shape).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_take_binary_and_decimal_units() {
+        assert_eq!(bytes("1GiB").unwrap(), 1 << 30);
+        assert_eq!(bytes("2GB").unwrap(), 2_000_000_000);
+        assert_eq!(bytes("1.5m").unwrap(), 3 << 19);
+        assert!(bytes("much").is_err() && bytes("1 parsec").is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! Tolerances: one for all, tiers of an ROI spec, or a goal to search for.
+
+use super::progress::Session;
+use anyhow::Result;
+use blockmgard::backend::Backend;
+use blockmgard::job::{self, Goal};
+use blockmgard::stream::Extent;
+use blockmgard::volume::Volume;
+use blockmgard::{Error, Params, ToleranceMap};
+use clap::Args;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Tolerance")]
+pub struct ToleranceArgs {
+    /// Largest error, in the units of the data
+    #[arg(long, group = "bound", value_name = "X")]
+    abs: Option<f64>,
+    /// Largest error as a fraction of max|u| (MGARD's REL)
+    #[arg(long, group = "bound", value_name = "X")]
+    rel: Option<f64>,
+    /// Largest error as a fraction of max - min (what SZ calls REL)
+    #[arg(long, group = "bound", value_name = "X")]
+    range: Option<f64>,
+    /// Search for this PSNR in dB, all tiers scaled together
+    #[arg(long, group = "goal", value_name = "DB", conflicts_with = "bound")]
+    psnr: Option<f64>,
+    /// Search for this compression ratio, all tiers scaled together
+    #[arg(long, group = "goal", value_name = "RATIO", conflicts_with = "bound")]
+    ratio: Option<f64>,
+    /// Tiers and regions of interest (TOML or JSON; see `blockmgard schema`)
+    #[arg(long, value_name = "SPEC", conflicts_with = "bound")]
+    roi: Option<PathBuf>,
+}
+
+/// A map ready for a run, and how it came about.
+pub struct Resolved {
+    pub map: ToleranceMap,
+    pub extent: Extent,
+    /// The ROI spec in its JSON form.
+    pub roi: Option<Value>,
+    /// What a search found: (JSON, sentence).
+    pub found: Option<(Value, String)>,
+}
+
+impl ToleranceArgs {
+    /// Without any of the arguments, `default_rel` holds (a command without a default refuses).
+    pub fn resolve(
+        &self,
+        volume: &Volume,
+        params: &Params,
+        backend: &dyn Backend,
+        default_rel: Option<f64>,
+        session: &Session,
+    ) -> Result<Resolved> {
+        let extent = session.watch("range", |control| job::value_extent(volume, control))?;
+        let goal = self.psnr.map(Goal::Psnr).or(self.ratio.map(Goal::Ratio));
+        let uniform = self.uniform(&extent).or(default_rel.map(|rel| rel * extent.max_abs()));
+        let map =
+            match (uniform, goal) {
+                (Some(tau), None) => ToleranceMap::uniform(&volume.shape, tau)?,
+                (_, Some(goal)) => session.watch("range", |control| job::first_guess(volume, goal, control))?,
+                (None, None) => Err(Error::invalid("no tolerance is given")
+                    .remedy("use --abs, --rel, --range, --roi, --psnr or --ratio"))?,
+            };
+        let mut resolved = Resolved { map, extent, roi: None, found: None };
+        if let Some(goal) = goal {
+            let found = session
+                .watch("search", |control| job::search(volume, &resolved.map, params, backend, goal, control))?;
+            resolved.map = found.map.clone();
+            resolved.found = Some(found_report(goal, &found));
+        }
+        Ok(resolved)
+    }
+    fn uniform(&self, extent: &Extent) -> Option<f64> {
+        let bases = [(self.abs, 1.0), (self.rel, extent.max_abs()), (self.range, extent.range())];
+        bases.into_iter().find_map(|(tolerance, base)| tolerance.map(|t| t * base))
+    }
+}
+
+fn found_report(goal: Goal, found: &job::Found) -> (Value, String) {
+    let (what, target, unit) = match goal {
+        Goal::Psnr(db) => ("PSNR", db, " dB"),
+        Goal::Ratio(ratio) => ("ratio", ratio, ""),
+    };
+    let near = if found.close { "" } else { "; no tolerance comes nearer" };
+    let text = format!(
+        "{what} {target}{unit} asked for, {:.4}{unit} found after {} runs with all tiers times {:.4e}{near}",
+        found.reached, found.runs, found.scale
+    );
+    let value = json!({
+        "goal": what, "target": target, "reached": found.reached, "scale": found.scale, "runs": found.runs,
+        "close": found.close,
+    });
+    (value, text)
+}
+
+/// Tiers with their tolerances in absolute and relative terms and their numbers of blocks.
+pub fn tiers_json(map: &ToleranceMap, extent: &Extent) -> Value {
+    let counts = blocks_per_tier(map);
+    let tiers = map.tiers.iter().zip(counts).map(|(tier, blocks)| {
+        let relative =
+            |base: f64| if tier.tau.is_finite() && base > 0.0 { json!(tier.tau / base) } else { Value::Null };
+        json!({
+            "name": tier.name, "abs": tau_json(tier.tau), "rel": relative(extent.max_abs()),
+            "range": relative(extent.range()), "blocks": blocks,
+        })
+    });
+    tiers.collect()
+}
+
+/// JSON has no infinity.
+fn tau_json(tau: f64) -> Value {
+    if tau.is_infinite() { json!("ignore") } else { json!(tau) }
+}
+
+pub fn blocks_per_tier(map: &ToleranceMap) -> Vec<usize> {
+    let mut counts = vec![0; map.tiers.len()];
+    map.tier_of_block.iter().for_each(|&t| counts[usize::from(t)] += 1);
+    counts
+}
+
+/// The same as a table.
+pub fn tiers_text(map: &ToleranceMap, extent: &Extent) -> String {
+    let total = map.tier_of_block.len();
+    let width = map.tiers.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).max(4);
+    let mut out = format!("{:width$}  {:>12}  {:>12}  {:>12}  blocks\n", "tier", "tolerance", "of max|u|", "of range");
+    for (tier, blocks) in map.tiers.iter().zip(blocks_per_tier(map)) {
+        let share = 100.0 * blocks as f64 / total as f64;
+        let relative = |base: f64| if base > 0.0 { format!("{:.4e}", tier.tau / base) } else { "-".into() };
+        let (tau, rel, range) = match tier.tau {
+            0.0 => ("lossless".into(), "-".into(), "-".into()),
+            t if t.is_infinite() => ("ignore".into(), "-".into(), "-".into()),
+            t => (format!("{t:.6e}"), relative(extent.max_abs()), relative(extent.range())),
+        };
+        let _ = writeln!(out, "{:width$}  {tau:>12}  {rel:>12}  {range:>12}  {blocks} ({share:.1} %)", tier.name);
+    }
+    out
+}

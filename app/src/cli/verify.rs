@@ -1,0 +1,1 @@
+//! `blockmgard verify`.
