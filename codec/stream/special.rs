@@ -38,8 +38,8 @@ fn scan_piece<T: Element>(values: &[T], missing: &[u64]) -> (Extent, u64) {
     if missing.is_empty() {
         let mut groups = values.chunks_exact(LANES);
         for group in &mut groups {
-            for lane in 0..LANES {
-                look(lane, group[lane], group[lane].abs() < T::INFINITY);
+            for (lane, &v) in group.iter().enumerate() {
+                look(lane, v, v.abs() < T::INFINITY);
             }
         }
         groups.remainder().iter().for_each(|&v| look(0, v, v.is_finite()));
