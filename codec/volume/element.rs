@@ -65,6 +65,10 @@ pub trait Element:
     fn is_finite(self) -> bool;
     /// Nearest integer, ties to even.
     fn rint(self) -> Self;
+    /// An integer as a value, rounded to nearest.
+    fn from_i32(v: i32) -> Self;
+    /// Towards zero, saturating; NaN gives 0.
+    fn to_i32(self) -> i32;
     /// The bit pattern, zero-extended.
     fn to_bits64(self) -> u64;
     /// From the low bits of a pattern.
@@ -103,6 +107,14 @@ macro_rules! element {
             #[inline(always)]
             fn rint(self) -> Self {
                 self.round_ties_even()
+            }
+            #[inline(always)]
+            fn from_i32(v: i32) -> Self {
+                v as $t
+            }
+            #[inline(always)]
+            fn to_i32(self) -> i32 {
+                self as i32
             }
             #[inline(always)]
             fn to_bits64(self) -> u64 {
