@@ -11,8 +11,8 @@ use crate::{Error, Result};
 use bits::{BitReader, BitWriter};
 pub use codebook::Codebook;
 use codebook::MAX_BITS;
-pub use token::{ALPHABET, EXACT, MAX_UNIT};
 use token::{ACTIONS, END, Kind, Token, unzigzag, value, zero_run};
+pub use token::{ALPHABET, EXACT, MAX_UNIT};
 
 /// Units of a segment.
 const SEGMENT_UNITS: usize = 16;

@@ -241,6 +241,23 @@ fn place_exact<T: Element>(rows: &mut Rows<T>, q: &Rows<i32>, exact: &[T], put: 
     places.zip(exact).for_each(|((v, _), &e)| *v = put(*v, e));
 }
 
+/// Whether `v` is not within `check` of `u`, or not finite.
+#[inline(always)]
+pub fn misses<T: Element>(u: T, v: T, check: T) -> bool {
+    let within = (u - v).abs() <= check;
+    !within
+}
+
+/// Whether any node of a block misses.
+#[inline(always)]
+pub fn any_missed<T: Element>(u: &Rows<T>, v: &Rows<T>, rows: usize, check: T) -> bool {
+    let mut any = false;
+    for (u, v) in u[..rows].iter().zip(v) {
+        any |= (0..8).fold(false, |any, i| any | misses(u[i], v[i], check));
+    }
+    any
+}
+
 /// Copies the symbols of the detail nodes, in raster order, to `out` (of exactly that length).
 #[inline(always)]
 pub fn pack<const NZ: usize, const NY: usize>(q: &Rows<i32>, out: &mut [i32]) {

@@ -23,7 +23,15 @@ const LONG: usize = 128;
 /// B of a projection level over an array of `n` nodes: |fine error| <= |coarse error| + B |detail error|.
 /// `n` counts the padding of a local level, whose blocks are alike.
 pub fn gain(n: [usize; 3], local: bool) -> f64 {
-    let axes = n.map(|n| axis_rows(if local { n.min(BLOCK) } else if n > LONG + 1 { LONG + n % 2 } else { n }));
+    let axes = n.map(|n| {
+        axis_rows(if local {
+            n.min(BLOCK)
+        } else if n > LONG + 1 {
+            LONG + n % 2
+        } else {
+            n
+        })
+    });
     let mut largest = 0.0f64;
     for a in &axes[0] {
         for b in &axes[1] {

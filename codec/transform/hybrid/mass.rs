@@ -22,7 +22,6 @@ pub fn local_projection<T: Element>() -> [[T; BLOCK]; COARSE] {
 
 /// Factors of the tridiagonal system 3 Mc x = r of an axis of `n` >= 2 nodes, in T.
 pub struct MassSolver<T> {
-    pub n: usize,
     /// Forward: r[k] = fma(-w[k], r[k-1], r[k]), k ascending from 1.
     pub w: Vec<T>,
     /// Backward: x[k] = r[k] * inverse[k], then for k below the last, x[k] = fma(-c[k], x[k+1], x[k]).
@@ -49,7 +48,7 @@ impl<T: Element> MassSolver<T> {
             c[k] = if k < m - 1 { off(k) / pivot } else { 0.0 };
         }
         let round = |v: Vec<f64>| v.into_iter().map(T::from_f64).collect();
-        Self { n, w: round(w), inverse: round(inverse), c: round(c) }
+        Self { w: round(w), inverse: round(inverse), c: round(c) }
     }
     /// Number of coarse nodes.
     pub fn coarse(&self) -> usize {
@@ -117,7 +116,8 @@ mod tests {
         for n in [2, 3, 4, 5, 6, 9, 16, 31] {
             for (k, row) in projection_rows(n).iter().enumerate() {
                 let x = if k == n / 2 { n - 1 } else { 2 * k } as f64;
-                let (one, at): (f64, f64) = row.iter().enumerate().fold((0.0, 0.0), |(s, t), (j, w)| (s + w, t + w * j as f64));
+                let (one, at): (f64, f64) =
+                    row.iter().enumerate().fold((0.0, 0.0), |(s, t), (j, w)| (s + w, t + w * j as f64));
                 assert!((one - 1.0).abs() < 1e-13 && (at - x).abs() < 1e-11, "n {n}, node {k}: {one}, {at}");
             }
         }

@@ -1,20 +1,57 @@
 //! The hybrid hierarchy: L local In-cache Block levels, then M global levels (Section IV).
+//!
+//! `plan` says which levels there are, `block` and `global` are the operators, `hierarchy` runs the coarser
+//! levels, `finest` the chunks; `coarse` and `chunk` are the bytes. `FORMAT.md` has every rounding.
+
+mod block;
+mod bytes;
+mod chunk;
+mod coarse;
+mod correction;
+mod decode;
+mod disjoint;
+mod encode;
+mod finest;
+mod frame;
+mod gain;
+mod global;
+mod grid;
+mod hierarchy;
+mod local;
+mod mass;
+mod plan;
+mod quantizer;
+mod simd;
+mod symbols;
 
 use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
-use crate::{Control, Element, Error, ErrorKind, Region, Result};
+use crate::{Control, Element, Entropy, Error, ErrorKind, Params, Region, Result};
+pub use plan::{Level, Plan};
 
-/// Encodes one frame.
-pub fn encode_frame<T: Element>(_input: &FrameInput<T>, _sink: &mut dyn FrameSink, _control: &Control) -> Result<()> {
-    Err(Error::new(ErrorKind::Compatibility, "this mode is not built yet"))
+/// Encodes one frame. All values must be finite.
+pub fn encode_frame<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
+    check(input.params)?;
+    encode::encode(input, sink, control)
 }
 
 /// Decodes the part of a frame inside `region`.
 pub fn decode_frame<T: Element>(
-    _frame: &FrameShape,
-    _source: &dyn FrameSource,
-    _region: &Region,
-    _out: &dyn RegionSink<T>,
-    _control: &Control,
+    frame: &FrameShape,
+    source: &dyn FrameSource,
+    region: &Region,
+    out: &dyn RegionSink<T>,
+    control: &Control,
 ) -> Result<()> {
-    Err(Error::new(ErrorKind::Compatibility, "this mode is not built yet"))
+    check(frame.params)?;
+    decode::decode(frame, source, region, out, control)
+}
+
+fn check(params: &Params) -> Result<()> {
+    match params.entropy {
+        Entropy::Huffman => Ok(()),
+        Entropy::Class => {
+            Err(Error::new(ErrorKind::Compatibility, "the class coder of the hybrid mode is not built yet")
+                .remedy("use the entropy stage huffman"))
+        }
+    }
 }

@@ -57,7 +57,8 @@ impl Plan {
                 if coarse.iter().product::<usize>() >= fine.iter().product() {
                     break;
                 }
-                let padded = if local { fine.map(|n| if n == 1 { 1 } else { n.next_multiple_of(BLOCK) }) } else { fine };
+                let padded =
+                    if local { fine.map(|n| if n == 1 { 1 } else { n.next_multiple_of(BLOCK) }) } else { fine };
                 let details = padded.iter().product::<usize>() - coarse.iter().product::<usize>();
                 let gain = if params.basis == Basis::Projection { gain(padded, local) } else { 1.0 };
                 levels.push(Level { local, fine, coarse, details, gain, share: 0.0 });

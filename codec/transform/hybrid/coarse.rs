@@ -1,0 +1,156 @@
+//! The coarse part in bytes: factors, the codebook of the chunks, the coarser levels, the coarsest array.
+
+use super::bytes::{Fields, put_values, put_varint};
+use super::hierarchy::{Coarsest, Hierarchy, LevelData};
+use super::plan::{Level, Plan};
+use super::symbols::{GLOBAL_UNIT, local_unit, put_with_codebook, take_with_codebook};
+use crate::entropy::huffman::{Codebook, EXACT};
+use crate::{Element, Error, Result};
+
+const PART: &str = "coarse part";
+/// First byte of a frame whose chunks are all raw: nothing follows.
+const NO_HIERARCHY: u8 = 0;
+const HIERARCHY: u8 = 1;
+/// First byte of the coarsest array.
+const QUANTIZED: u8 = 0;
+const EXACT_VALUES: u8 = 1;
+
+/// The coarse part of a frame whose chunks are all raw.
+pub fn no_hierarchy() -> Vec<u8> {
+    vec![NO_HIERARCHY]
+}
+
+/// Symbols of a unit of a level.
+fn unit_of(level: &Level, rank: usize) -> usize {
+    if level.local { local_unit(rank) } else { GLOBAL_UNIT }
+}
+
+/// Writes the coarse part. `book` is the codebook of the chunks, where there are symbols in them.
+pub fn write<T: Element>(
+    hierarchy: &Hierarchy<T>,
+    factors: &[f64],
+    book: Option<&Codebook>,
+    levels: &[LevelData<T>],
+    coarsest: &Coarsest<T>,
+) -> Vec<u8> {
+    let mut out = vec![HIERARCHY];
+    factors.iter().for_each(|f| out.extend_from_slice(&f.to_le_bytes()));
+    if let Some(book) = book {
+        book.write(&mut out);
+    }
+    for (level, data) in hierarchy.coarse_levels().iter().zip(levels) {
+        put_with_codebook(&mut out, &data.symbols, unit_of(level, hierarchy.plan.rank()));
+        put_varint(&mut out, data.exact.len() as u64);
+        put_values(&mut out, data.exact.iter().copied());
+    }
+    match coarsest {
+        Coarsest::Quantized(q) => {
+            out.push(QUANTIZED);
+            let mut q = q.clone();
+            difference(&mut q, hierarchy.plan.coarsest);
+            put_with_codebook(&mut out, &q, GLOBAL_UNIT);
+        }
+        Coarsest::Exact(values) => {
+            out.push(EXACT_VALUES);
+            put_values(&mut out, values.iter().copied());
+        }
+    }
+    out
+}
+
+/// A coarse part taken apart.
+pub struct CoarsePart<T> {
+    pub factors: Vec<f64>,
+    pub book: Option<Codebook>,
+    pub levels: Vec<LevelData<T>>,
+    pub coarsest: Coarsest<T>,
+}
+
+/// Reads a coarse part; `None` when all chunks are raw.
+pub fn read<T: Element>(plan: &Plan, bytes: &[u8]) -> Result<Option<CoarsePart<T>>> {
+    let mut fields = Fields::new(bytes, PART);
+    match fields.byte()? {
+        NO_HIERARCHY => return fields.end().map(|()| None),
+        HIERARCHY => {}
+        _ => return Err(fields.corrupt("unknown kind")),
+    }
+    let mut factors = Vec::new();
+    for _ in 0..plan.levels.len() + 1 {
+        let factor = f64::from_le_bytes(fields.bytes(8)?.try_into().expect("8 bytes"));
+        if !(0.0..=1.0).contains(&factor) {
+            return Err(fields.corrupt("a level's share of the tolerance is not between 0 and 1"));
+        }
+        factors.push(factor);
+    }
+    let book = if plan.chunked() { Some(Codebook::read(&mut fields.rest)?) } else { None };
+    let mut levels = Vec::new();
+    for level in &plan.levels[plan.chunked() as usize..] {
+        let symbols = take_with_codebook(&mut fields, unit_of(level, plan.rank()), level.details)?;
+        let count = fields.varint()?;
+        let exact = fields.values(count)?;
+        check_exact(&symbols, exact.len()).map_err(|why| fields.corrupt(why))?;
+        levels.push(LevelData { symbols, exact });
+    }
+    let count: usize = plan.coarsest.iter().product();
+    let coarsest = match fields.byte()? {
+        QUANTIZED => {
+            let mut q = take_with_codebook(&mut fields, GLOBAL_UNIT, count)?;
+            sum(&mut q, plan.coarsest);
+            Coarsest::Quantized(q)
+        }
+        EXACT_VALUES => Coarsest::Exact(fields.values(count as u64)?),
+        _ => return Err(fields.corrupt("unknown kind of coarsest array")),
+    };
+    fields.end()?;
+    Ok(Some(CoarsePart { factors, book, levels, coarsest }))
+}
+
+/// There must be a value for each [`EXACT`] symbol.
+pub fn check_exact(symbols: &[i32], values: usize) -> std::result::Result<(), &'static str> {
+    let asked = symbols.iter().filter(|&&q| q == EXACT).count();
+    if asked == values { Ok(()) } else { Err("exact details do not match their symbols") }
+}
+
+/// Differences of neighbours along axis 0, then 1, then 2, wrapping: what is left of a smooth array is small.
+fn difference(q: &mut [i32], n: [usize; 3]) {
+    for axis in 0..3 {
+        let inner: usize = n[axis + 1..].iter().product();
+        for line in q.chunks_exact_mut(n[axis] * inner) {
+            for i in (inner..line.len()).rev() {
+                line[i] = line[i].wrapping_sub(line[i - inner]);
+            }
+        }
+    }
+}
+
+/// Undoes [`difference`].
+fn sum(q: &mut [i32], n: [usize; 3]) {
+    for axis in 0..3 {
+        let inner: usize = n[axis + 1..].iter().product();
+        for line in q.chunks_exact_mut(n[axis] * inner) {
+            for i in inner..line.len() {
+                line[i] = line[i].wrapping_add(line[i - inner]);
+            }
+        }
+    }
+}
+
+/// Chunks are coded, yet the coarse part says that all are raw.
+pub fn missing() -> Error {
+    Error::corrupt("chunk: needs the hierarchy, which the coarse part lacks")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_undone() {
+        let n = [3, 4, 5];
+        let q: Vec<i32> = (0..60).map(|i: i32| i.wrapping_mul(1 << 27).wrapping_add(i * i)).collect();
+        let mut d = q.clone();
+        difference(&mut d, n);
+        sum(&mut d, n);
+        assert_eq!(d, q);
+    }
+}
