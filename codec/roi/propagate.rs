@@ -96,4 +96,41 @@ mod tests {
         let levels = map.propagated(4);
         assert!(levels.len() == 5 && levels.iter().all(|m| m.blocks == [1, 1, 1]));
     }
+
+    #[derive(serde::Deserialize)]
+    struct Vectors {
+        taus: Vec<f64>,
+        maps: Vec<Case>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Case {
+        name: String,
+        levels: Vec<Stored>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Stored {
+        blocks: [usize; 3],
+        offset: usize,
+        count: usize,
+    }
+
+    #[test]
+    fn propagation_equals_the_oracle() {
+        let packed = include_bytes!("../../tests/data/hybrid/propagate.bin.zst");
+        let bytes = zstd::decode_all(&packed[..]).unwrap();
+        let (index, tiers) = bytes.split_at(bytes.iter().position(|&b| b == b'\n').unwrap() + 1);
+        let vectors: Vectors = serde_json::from_slice(index).unwrap();
+        assert_eq!(vectors.maps.len(), 4);
+        for case in vectors.maps {
+            let level = |s: &Stored| ToleranceMap {
+                blocks: s.blocks,
+                tiers: vectors.taus.iter().map(|&tau| Tier { name: tau.to_string(), tau }).collect(),
+                tier_of_block: tiers[s.offset..][..s.count].to_vec(),
+            };
+            let found = level(&case.levels[0]).propagated(case.levels.len() - 1);
+            for (k, (found, stored)) in found.iter().zip(&case.levels).enumerate() {
+                assert_eq!(found, &level(stored), "{} level {k}", case.name);
+            }
+        }
+    }
 }

@@ -170,7 +170,8 @@ impl<T: Element> GlobalLevel<'_, T> {
 /// Cuts a slice into parts of the given lengths (empty parts for an empty slice).
 fn split<T>(mut rest: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let cut = |length: usize| {
-        let (part, tail) = std::mem::take(&mut rest).split_at_mut(length.min(rest.len()));
+        let length = length.min(rest.len());
+        let (part, tail) = std::mem::take(&mut rest).split_at_mut(length);
         rest = tail;
         part
     };

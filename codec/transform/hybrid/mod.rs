@@ -19,6 +19,8 @@ mod grid;
 mod hierarchy;
 mod local;
 mod mass;
+#[cfg(test)]
+mod oracle_tests;
 mod plan;
 mod quantizer;
 mod simd;
