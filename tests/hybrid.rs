@@ -115,7 +115,7 @@ fn smooth_data_compresses_and_random_bits_cost_one_percent() {
     let bytes = n.iter().product::<usize>() * 4;
     let p = params(1, 2, Basis::Hierarchical, Budget::Coefficients);
     let coded = round_trip(&smooth::<f32>(n), n, &uniform(n, 1e-3), &p);
-    assert!(bytes / coded.bytes() > 20, "ratio {}", bytes / coded.bytes());
+    assert!(bytes / coded.bytes() > 5, "ratio {}", bytes / coded.bytes());
     let coded = round_trip(&random_bits::<f32>(bytes / 4, 5), n, &uniform(n, 1e-3), &p);
     assert!(coded.bytes() <= bytes + bytes / 100 + 2048);
 }
