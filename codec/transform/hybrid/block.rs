@@ -28,7 +28,7 @@ const fn detail_of(n: usize) -> &'static [usize] {
 /// Whether node `i` of an axis of `n` is a coarse one.
 #[inline(always)]
 const fn is_coarse(i: usize, n: usize) -> bool {
-    n == 1 || i % 2 == 0 || i == 7
+    n == 1 || i.is_multiple_of(2) || i == 7
 }
 
 /// Details of one block.
@@ -123,8 +123,8 @@ fn project<T: Element, const NZ: usize, const NY: usize>(p: &[Row<T>; 8], d: &Ro
     let mut x = [[T::ZERO; 8]; 64];
     for (x, d) in x[..NZ * NY].iter_mut().zip(d) {
         *x = std::array::from_fn(|j| p[0][j] * d[0]);
-        for i in 1..8 {
-            *x = std::array::from_fn(|j| p[i][j].fma(d[i], x[j]));
+        for (column, &d) in p.iter().zip(d).skip(1) {
+            *x = std::array::from_fn(|j| column[j].fma(d, x[j]));
         }
     }
     let mut xy = [[T::ZERO; 8]; 40];

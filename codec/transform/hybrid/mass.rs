@@ -32,7 +32,7 @@ pub struct MassSolver<T> {
 impl<T: Element> MassSolver<T> {
     pub fn new(n: usize) -> Self {
         let m = n / 2 + 1;
-        let even = n % 2 == 0;
+        let even = n.is_multiple_of(2);
         // Spacings of the coarse nodes are 2, but 1 at the end of an even axis.
         let off = |k: usize| if even && k == m - 2 { 0.5 } else { 1.0 };
         let side = |k: usize| if even && k == m - 2 { 1.0 } else { 2.0 };
@@ -71,7 +71,7 @@ impl<T: Element> MassSolver<T> {
 /// Row `k` of 3 I^T Mf on an axis of `n` nodes: the first fine node it touches and its weights, at most 5.
 pub fn restriction(n: usize, k: usize) -> (usize, &'static [f64]) {
     let m = n / 2 + 1;
-    let even = n % 2 == 0;
+    let even = n.is_multiple_of(2);
     match (n, k) {
         (2, 0) => (0, &[1.0, 0.5]),
         (_, 0) => (0, &[1.25, 1.5, 0.25]),

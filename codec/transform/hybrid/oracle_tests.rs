@@ -52,7 +52,7 @@ fn plain(symbols: &[i32], exact: &[f64]) -> Vec<f64> {
 /// Where the details of a level stand in the (padded) array of the oracle, in our order.
 fn places(level: &Level) -> (Vec<[usize; 3]>, [usize; 3]) {
     let n = level.fine.map(|n| if n == 1 || !level.local { n } else { n.next_multiple_of(BLOCK) });
-    let coarse = |i: usize, n: usize| i % 2 == 0 || i == n - 1;
+    let coarse = |i: usize, n: usize| i.is_multiple_of(2) || i == n - 1;
     let all = |n: [usize; 3]| (0..n[0] * n[1] * n[2]).map(move |i| [i / (n[1] * n[2]), i / n[2] % n[1], i % n[2]]);
     let block = n.map(|n| if level.local { n.min(BLOCK) } else { n });
     let blocks = std::array::from_fn(|a| n[a] / block[a]);
