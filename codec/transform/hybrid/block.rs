@@ -149,9 +149,9 @@ fn combine<T: Element, const N: usize>(p: &[Row<T>; 8], k: usize, row: impl Fn(u
     let mut sum = row(0);
     if N > 1 {
         sum = sum.map(|v| p[0][k] * v);
-        for i in 1..N {
+        for (i, column) in p.iter().enumerate().skip(1) {
             let r = row(i);
-            sum = std::array::from_fn(|lane| p[i][k].fma(r[lane], sum[lane]));
+            sum = std::array::from_fn(|lane| column[k].fma(r[lane], sum[lane]));
         }
     }
     sum
