@@ -16,6 +16,9 @@ pub enum Cover {
     Full,
 }
 
+/// Up to this many rows of blocks are quicker done at once than handed to threads that may be busy with a job.
+const FEW_ROWS: usize = 512;
+
 /// One [`Cover`] per block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMask {
@@ -43,24 +46,32 @@ impl BlockMask {
     ) -> Result<()> {
         let [_, nby, nbx] = self.blocks;
         let bounds = selector.bounds();
-        let rows = self.cover.par_chunks_mut(nbx).enumerate().skip(within.lo[0] * nby);
-        rows.take((within.hi[0] - within.lo[0]) * nby).try_for_each(|(row, cover)| {
+        let hit = |a: usize, b: usize| b * 8 < bounds.hi[a] && b * 8 + 8 > bounds.lo[a];
+        // Blocks of a row that the bounds leave to be looked at.
+        let first = (bounds.lo[2] / 8).max(within.lo[2]);
+        let last = bounds.hi[2].div_ceil(8).min(within.hi[2]);
+        let update_row = |row: usize, cover: &mut [Cover]| {
             let (bz, by) = (row / nby, row % nby);
             if !(within.lo[1]..within.hi[1]).contains(&by) {
                 return Ok(());
             }
             control.check()?;
-            let cover = &mut cover[within.lo[2]..within.hi[2]];
-            cover.fill(Cover::None);
-            let hit = |a: usize, b: usize| b * 8 < bounds.hi[a] && b * 8 + 8 > bounds.lo[a];
-            // Blocks of the row that the bounds leave to be looked at.
-            let first = (bounds.lo[2] / 8).max(within.lo[2]);
-            let last = bounds.hi[2].div_ceil(8).min(within.hi[2]);
+            cover[within.lo[2]..within.hi[2]].fill(Cover::None);
             if bounds.is_empty() || !hit(0, bz) || !hit(1, by) || first >= last {
                 return Ok(());
             }
-            selector.cover_row([bz, by], first, n, &mut cover[first - within.lo[2]..last - within.lo[2]])
-        })
+            selector.cover_row([bz, by], first, n, &mut cover[first..last])
+        };
+        let rows = within.lo[0] * nby..within.hi[0] * nby;
+        let cover = &mut self.cover[rows.start * nbx..rows.end * nbx];
+        let [depth, height, _] = within.shape();
+        if depth * height <= FEW_ROWS {
+            let mut numbered = rows.zip(cover.chunks_mut(nbx));
+            numbered.try_for_each(|(row, cover)| update_row(row, cover))
+        } else {
+            let numbered = cover.par_chunks_mut(nbx).enumerate();
+            numbered.try_for_each(|(i, cover)| update_row(rows.start + i, cover))
+        }
     }
     /// The touched blocks as bits.
     pub(super) fn to_bits(&self) -> BitVolume {

@@ -34,10 +34,11 @@ impl<T: Element> GradientField<T> {
     fn piece(&self, [z, y, x0]: [usize; 3], rows: &mut Rows<T>, out: &mut [T]) -> Result<()> {
         let n = self.field.extents();
         let len = out.len();
+        let per_step = self.spacing.map(|s| 1.0 / s);
         self.wide_row(z, y, x0, len, &mut rows.raw, &mut rows.center)?;
         rows.sum.clear();
         for i in 0..len {
-            let along_x = square_slope(rows.center[i], rows.center[i + 1], rows.center[i + 2], self.spacing[2]);
+            let along_x = square_slope(rows.center[i], rows.center[i + 1], rows.center[i + 2], per_step[2]);
             rows.sum.push(along_x);
         }
         for axis in [0, 1] {
@@ -52,8 +53,7 @@ impl<T: Element> GradientField<T> {
                 }
             }
             for i in 0..len {
-                rows.sum[i] +=
-                    square_slope(rows.before[i + 1], rows.center[i + 1], rows.after[i + 1], self.spacing[axis]);
+                rows.sum[i] += square_slope(rows.before[i + 1], rows.center[i + 1], rows.after[i + 1], per_step[axis]);
             }
         }
         for (i, o) in out.iter_mut().enumerate() {
@@ -72,14 +72,15 @@ struct Rows<T> {
     sum: Vec<f64>,
 }
 
-/// Square of the slope in the middle of three values, of which NaN ones are not there.
+/// Square of the slope in the middle of three values, of which NaN ones are not there; `per_step` is 1 / spacing.
 #[inline(always)]
-fn square_slope(before: f64, here: f64, after: f64, spacing: f64) -> f64 {
-    let (lo, left) = if before.is_nan() { (here, 0.0) } else { (before, 1.0) };
-    let (hi, right) = if after.is_nan() { (here, 0.0) } else { (after, 1.0) };
-    let slope = (hi - lo) / ((left + right) * spacing);
-    // No neighbour at all: 0 / 0.
-    if slope.is_nan() { 0.0 } else { slope * slope }
+fn square_slope(before: f64, here: f64, after: f64, per_step: f64) -> f64 {
+    let (lo, left) = if before.is_nan() { (here, 0.0) } else { (before, 0.5) };
+    let (hi, right) = if after.is_nan() { (here, 0.0) } else { (after, 0.5) };
+    // Two neighbours are two steps apart, one is one step away, and none means no slope.
+    let share = if left + right == 1.0 { 0.5 } else { 1.0 };
+    let slope = (hi - lo) * (share * per_step);
+    slope * slope
 }
 
 impl<T: Element> Field<T> for GradientField<T> {

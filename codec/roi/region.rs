@@ -100,12 +100,7 @@ impl RegionMask<'_> {
     }
     /// Brings a block mask up to date after the voxels in `changed` did.
     pub fn update_blocks(&self, mask: &mut BlockMask, changed: &Region, control: &Control) -> Result<()> {
-        if changed.is_empty() {
-            return Ok(());
-        }
-        let within = Region { lo: changed.lo.map(|v| v / 8), hi: changed.hi.map(|v| v.div_ceil(8)) };
-        let within = within.intersect(&Region { lo: [0; 3], hi: mask.blocks });
-        mask.update(&*self.selector, self.shape.n, within, control)
+        update_blocks(&*self.selector, &self.shape, mask, changed, control)
     }
     /// The voxels of one slice across `axis` as 0 and 1, C order over the two other axes.
     pub fn mask_plane(&self, axis: usize, index: usize) -> Result<Vec<u8>> {
@@ -195,4 +190,26 @@ impl RegionMask<'_> {
         }
         Ok(true)
     }
+}
+
+impl MaskRuns {
+    /// Brings a block mask up to date after the voxels in `changed` did ([`RowDelta::bounds`]).
+    pub fn update_blocks(&self, mask: &mut BlockMask, changed: &Region, control: &Control) -> Result<()> {
+        update_blocks(&self, &self.shape(), mask, changed, control)
+    }
+}
+
+fn update_blocks(
+    selector: &dyn Selector,
+    shape: &Shape,
+    mask: &mut BlockMask,
+    changed: &Region,
+    control: &Control,
+) -> Result<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let within = Region { lo: changed.lo.map(|v| v / 8), hi: changed.hi.map(|v| v.div_ceil(8)) };
+    let within = within.intersect(&Region { lo: [0; 3], hi: mask.blocks });
+    mask.update(selector, shape.n, within, control)
 }
