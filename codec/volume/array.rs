@@ -1,7 +1,7 @@
 //! Data sets whose variables are plain arrays inside some bytes: raw, .npy, and headers in front of raw data.
 
 use super::mapped::{ByteLayout, MappedField, SharedBytes};
-use super::{Dataset, Element, Metadata, Shape, StoredType, Values, VariableInfo, Volume};
+use super::{Dataset, Element, Shape, StoredType, Values, VariableInfo, Volume};
 use crate::{DType, Error, Result};
 
 /// One array of any rank inside some bytes.
@@ -72,15 +72,11 @@ impl MappedArray {
         }
         strides
     }
-    /// The volume `step` of the series over the axes before the last three.
-    fn layout(&self, extents: &[usize], shape: &Shape, step: usize) -> ByteLayout {
+    /// The volume at `leading` indices along the axes before the last three.
+    fn layout(&self, extents: &[usize], shape: &Shape, leading: &[usize]) -> ByteLayout {
         let strides = self.strides(extents);
-        let lead = extents.len() - shape.rank as usize;
-        let (mut offset, mut rest) = (self.offset as usize, step);
-        for a in (0..lead).rev() {
-            offset += rest % extents[a] * strides[a];
-            rest /= extents[a];
-        }
+        let lead = leading.len();
+        let offset = self.offset as usize + leading.iter().zip(&strides).map(|(i, s)| i * s).sum::<usize>();
         // Axes that the array lacks have one node: any step does, as long as C order is seen as such.
         let mut stride = [self.stored.bytes() * shape.len(); 3];
         stride[3 - shape.rank as usize..].copy_from_slice(&strides[lead..]);
@@ -98,27 +94,12 @@ impl Dataset for ArrayDataset {
             .get(variable)
             .zip(self.arrays.get(variable))
             .ok_or_else(|| Error::invalid(format!("{} has no variable number {variable}", self.source)))?;
-        if step >= info.steps() {
-            return Err(Error::invalid(format!("step {step} asked for, but {} has {}", info.name, info.steps()))
-                .remedy("steps count from 0"));
-        }
-        let lead = info.extents.len().saturating_sub(3);
-        let shape = Shape::new(&info.extents[lead..])?;
-        let values = MappedField::new(array.bytes.clone(), array.layout(&info.extents, &shape, step))?.into_values();
-        Ok(Volume {
-            shape,
-            missing: missing_bits(&values, &info.missing),
-            values,
-            meta: Metadata {
-                source: self.source.clone(),
-                variable: if self.variables.len() > 1 { info.name.clone() } else { String::new() },
-                units: info.units.clone(),
-                axes: info.axes[lead..].to_vec(),
-                spacing: info.spacing.as_ref().map(|s| s[lead..].to_vec()),
-                origin: info.origin.as_ref().map(|s| s[lead..].to_vec()),
-                step: (lead > 0).then_some(step),
-            },
-        })
+        let leading = info.leading_indices(step)?;
+        let shape = info.shape()?;
+        let values =
+            MappedField::new(array.bytes.clone(), array.layout(&info.extents, &shape, &leading))?.into_values();
+        let variable = if self.variables.len() > 1 { info.name.as_str() } else { "" };
+        info.volume(&self.source, variable, step, values)
     }
 }
 

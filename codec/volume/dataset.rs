@@ -1,7 +1,7 @@
 //! Files as sets of variables, and the volumes read from them.
 
-use super::{DType, Field, Shape, StoredType};
-use crate::Result;
+use super::{DType, Field, Shape, StoredType, missing_bits};
+use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ pub struct Metadata {
     pub source: String,
     /// Variable name inside the file; empty for single-variable files.
     pub variable: String,
+    /// What the variable is, in words.
+    pub long_name: Option<String>,
     pub units: Option<String>,
     /// Names of the 1 to 3 axes, slowest first.
     pub axes: Vec<String>,
@@ -89,6 +91,47 @@ impl VariableInfo {
     pub fn steps(&self) -> usize {
         let lead = self.extents.len().saturating_sub(3);
         self.extents[..lead].iter().product()
+    }
+    /// The axes of one volume of the series.
+    pub fn shape(&self) -> Result<Shape> {
+        Shape::new(&self.extents[self.extents.len().saturating_sub(3)..])
+    }
+    /// Indices along the leading axes of step `step`.
+    ///
+    /// # Errors
+    /// A step that the series does not have.
+    pub fn leading_indices(&self, step: usize) -> Result<Vec<usize>> {
+        if step >= self.steps() {
+            return Err(Error::invalid(format!("step {step} asked for, but {} has {}", self.name, self.steps()))
+                .remedy("steps count from 0"));
+        }
+        let mut rest = step;
+        let mut indices: Vec<usize> = Vec::new();
+        for &n in self.extents[..self.extents.len().saturating_sub(3)].iter().rev() {
+            indices.push(rest % n);
+            rest /= n;
+        }
+        indices.reverse();
+        Ok(indices)
+    }
+    /// Step `step` with its values, named and placed as this variable says.
+    pub fn volume(&self, source: &str, variable: &str, step: usize, values: Values) -> Result<Volume> {
+        let lead = self.extents.len().saturating_sub(3);
+        Ok(Volume {
+            shape: self.shape()?,
+            missing: missing_bits(&values, &self.missing),
+            values,
+            meta: Metadata {
+                source: source.to_string(),
+                variable: variable.to_string(),
+                long_name: self.long_name.clone(),
+                units: self.units.clone(),
+                axes: self.axes[lead..].to_vec(),
+                spacing: self.spacing.as_ref().map(|s| s[lead..].to_vec()),
+                origin: self.origin.as_ref().map(|s| s[lead..].to_vec()),
+                step: (lead > 0).then_some(step),
+            },
+        })
     }
 }
 

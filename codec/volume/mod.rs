@@ -5,6 +5,7 @@ mod dataset;
 mod element;
 mod field;
 mod filename;
+mod formats;
 mod mapped;
 mod npy;
 mod quantiles;
@@ -16,6 +17,7 @@ mod sidecar;
 mod stats;
 mod stored;
 mod suggest;
+pub mod write;
 
 pub use array::{ArrayDataset, MappedArray, default_axes, missing_bits};
 pub use dataset::{Dataset, Metadata, OpenHints, Values, VariableInfo, Volume};

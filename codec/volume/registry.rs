@@ -1,5 +1,6 @@
 //! The list of file formats. A new one is a type that implements [`Format`] and one line in `FORMATS`.
 
+use super::formats::*;
 use super::{Dataset, OpenHints, npy::Npy, raw::Raw};
 use crate::{Error, Result};
 use std::{fs::File, io::Read, path::Path};
@@ -18,7 +19,7 @@ pub trait Format: Sync {
 /// Every format, in the order they are asked. Raw takes what nobody else wants.
 static FORMATS: &[&dyn Format] = &[
     &Npy, //
-    &Raw,
+    &NetCdf, &Raw,
 ];
 
 /// Bytes shown to [`Format::sniff`].
