@@ -172,7 +172,8 @@ fn collect<'a>(
     for var in &group.variables {
         let Some(stored) = stored_type(&var.dtype) else { continue };
         let has_values = !var.dimensions.is_empty() && var.dimensions.iter().all(|d| d.size > 0);
-        if has_values && !var.is_coordinate_variable() {
+        let is_bounds = group.variables.iter().any(|v| text(v, "bounds").as_deref() == Some(&var.name));
+        if has_values && !var.is_coordinate_variable() && !is_bounds {
             found.push((join(&var.name), scope.to_string(), var, stored));
         }
     }
@@ -238,8 +239,9 @@ fn describe(
     let plain = default_axes(var.dimensions.len());
     let dims = || var.dimensions.iter().zip(&plain);
     // Plain HDF5 has no names for its axes; the reader calls them by their size.
+    let nameless = |name: &str, size: u64| name.starts_with(&format!("dim_{size}"));
     let axes: Vec<String> =
-        dims().map(|(d, plain)| if d.name.starts_with("phony_dim") { plain.clone() } else { d.name.clone() }).collect();
+        dims().map(|(d, plain)| if nameless(&d.name, d.size) { plain.clone() } else { d.name.clone() }).collect();
     let coordinates = var.dimensions.iter().map(|d| (d.name.clone(), coordinates(file, scope, &d.name, d.size)));
     let (spacing, origin, uneven) = geometry(&coordinates.collect::<Vec<_>>());
     let mut notes = packing.notes(stored);

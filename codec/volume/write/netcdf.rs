@@ -2,7 +2,9 @@
 
 use super::Payload;
 use crate::{Error, Result};
-use netcdf_writer::{NcAttrValue, NcFileBuilder, NcFillValueType, NcWriteFormat, NcWriteOptions, NcWriteType, VariableId};
+use netcdf_writer::{
+    NcAttrValue, NcFileBuilder, NcFillValueType, NcWriteFormat, NcWriteOptions, NcWriteType, VariableId,
+};
 use std::io::Write;
 use std::path::Path;
 

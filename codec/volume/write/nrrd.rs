@@ -15,7 +15,8 @@ pub fn header(payload: &Payload) -> Vec<u8> {
     let join = |items: Vec<String>| items.join(" ");
     let (spacing, origin) = (payload.spacing(), payload.origin());
     let direction = |axis: usize| {
-        let components: Vec<_> = backwards().map(|a| if a == axis { spacing[a].to_string() } else { "0".into() }).collect();
+        let components: Vec<_> =
+            backwards().map(|a| if a == axis { spacing[a].to_string() } else { "0".into() }).collect();
         format!("({})", components.join(","))
     };
     let origin: Vec<_> = backwards().map(|a| origin[a].to_string()).collect();
