@@ -19,7 +19,7 @@ pub trait Format: Sync {
 /// Every format, in the order they are asked. Raw takes what nobody else wants.
 static FORMATS: &[&dyn Format] = &[
     &Npy, //
-    &NetCdf, &Nrrd, &MetaImage, &Bov, &Raw,
+    &NetCdf, &Nrrd, &MetaImage, &VtkXml, &VtkLegacy, &Nifti, &Mrc, &Fits, &Bov, &Raw,
 ];
 
 /// Bytes shown to [`Format::sniff`].

@@ -58,6 +58,11 @@ impl StridedArray {
             .remedy("the file was cut short, or its header is wrong")),
         }
     }
+    /// [`StridedArray::open`] for an array whose bytes were not there when the file was opened.
+    pub fn open_checked(&self, info: &VariableInfo, source: &str, variable: &str, step: usize) -> Result<Volume> {
+        self.check_size(info)?;
+        self.open(info, source, variable, step)
+    }
     fn open(&self, info: &VariableInfo, source: &str, variable: &str, step: usize) -> Result<Volume> {
         let leading = info.leading_indices(step)?;
         let shape = info.shape()?;
