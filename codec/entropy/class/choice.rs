@@ -18,7 +18,8 @@ pub fn histogram(q: &[i16]) -> (Histogram, u32) {
     // at_least[b]: nodes whose |q| has b bits or more; counted by comparisons, which the compiler vectorizes
     let mut at_least = [0u32; LENGTHS + 1];
     at_least[0] = q.len() as u32;
-    let longest = 16 - (most as u16).max(least.unsigned_abs()).leading_zeros() as usize;
+    // the magnitude of EXACT has 16 bits, that of every residual at most 15
+    let longest = (16 - (most as u16).max(least.unsigned_abs()).leading_zeros() as usize).min(LENGTHS - 1);
     for (bits, count) in at_least.iter_mut().enumerate().take(longest + 1).skip(1) {
         let bound = (1u32 << (bits - 1)).min(i16::MAX as u32) as i16;
         *count = count_where(q, |q| q >= bound || q <= -bound);
