@@ -18,3 +18,9 @@ mod tests;
 
 pub use chunk::{decode_chunk, encode_chunk};
 pub use flat::{decode_flat, encode_flat};
+
+/// Estimated size of a unit in 2^-12 bit, the same integer on every machine: for transforms that try several
+/// predictions. Arguments as in [`symbols::ChunkSymbols`]; `delta` may be empty when no node is exact.
+pub fn unit_cost(q: &[i16], delta: &[u64], bits: u32) -> u64 {
+    choice::choose(q, delta, bits).1
+}

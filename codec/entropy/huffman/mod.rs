@@ -128,6 +128,7 @@ fn nonzero_mask(symbols: &[i32]) -> u64 {
 pub struct Segments<'a> {
     segments: Vec<&'a [u8]>,
     unit: usize,
+    count: usize,
 }
 
 impl<'a> Segments<'a> {
@@ -146,11 +147,12 @@ impl<'a> Segments<'a> {
         if !rest.is_empty() {
             return Err(Error::corrupt("Huffman payload: bytes behind the last segment"));
         }
-        Ok(Self { segments, unit })
+        Ok(Self { segments, unit, count })
     }
-    /// The segments; none when all symbols are zero.
-    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
-        self.segments.iter().copied()
+    /// The segments with the number of symbols of each; none when all symbols are zero.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], usize)> + '_ {
+        let length = self.unit * SEGMENT_UNITS;
+        self.segments.iter().enumerate().map(move |(i, &s)| (s, length.min(self.count - i * length)))
     }
     /// Most symbols of one segment.
     pub fn segment_symbols(&self) -> usize {
@@ -206,7 +208,7 @@ impl Decoder {
     pub fn decode(&self, payload: &[u8], out: &mut [i32]) -> Result<()> {
         let segments = Segments::parse(payload, self.unit, out.len())?;
         let length = segments.segment_symbols();
-        segments.iter().zip(out.chunks_mut(length)).try_for_each(|(bytes, out)| self.segment(bytes, out))
+        segments.iter().zip(out.chunks_mut(length)).try_for_each(|((bytes, _), out)| self.segment(bytes, out))
     }
 }
 

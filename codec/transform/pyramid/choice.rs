@@ -1,54 +1,59 @@
-//! What a chunk may choose: the number of points and the weights of the axes.
+//! What a chunk may choose: the number of points, the axes to trust, and how fine its coarse steps are quantized.
 
-use super::stencil::POINTS;
-use crate::Element;
-
-/// Weights of the axes that a chunk may name, by index.
-pub const WEIGHTS: [[u32; 3]; 7] = [[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]];
+use super::quantizer::LEVELS;
 
 /// A chunk's choice, one byte in the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Index into [`POINTS`].
+    /// Index into [`super::stencil::POINTS`].
     pub points: u8,
-    /// Index into [`WEIGHTS`].
-    pub weights: u8,
+    /// 0: all axes alike; 1, 2, 3: nodes new on axis 0, 1, 2 are predicted along that axis alone.
+    pub axis: u8,
+    /// Whether coarse steps are quantized more finely.
+    pub fine: bool,
 }
 
 impl Choice {
     pub fn to_byte(self) -> u8 {
-        self.points + POINTS.len() as u8 * self.weights
+        self.points + 3 * self.axis + 12 * self.fine as u8
     }
     /// None for a byte that names nothing.
     pub fn from_byte(byte: u8) -> Option<Self> {
-        let (points, weights) = (byte % POINTS.len() as u8, byte / POINTS.len() as u8);
-        ((weights as usize) < WEIGHTS.len()).then_some(Self { points, weights })
+        (byte < 24).then_some(Self { points: byte % 3, axis: byte / 3 % 4, fine: byte >= 12 })
+    }
+    /// The axes that predict nodes new on the axes `new` (bit a = axis a).
+    pub fn axes(self, new: usize) -> usize {
+        let favoured = (1 << self.axis) >> 1;
+        if new & favoured != 0 { favoured } else { new }
     }
 }
 
-/// A choice made ready for the kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Mix<T> {
-    /// Index into [`POINTS`].
-    pub points: usize,
-    /// For each set of axes on which a node is new (bit a = axis a): the axes that predict it.
-    pub axes: [usize; 8],
-    /// The share of each of these axes.
-    pub alpha: [[T; 3]; 8],
+/// Which level of quantization the steps of a tile take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Levels {
+    /// The full step everywhere.
+    Full,
+    /// Step s of the frame takes level s, the last one from there on.
+    ByStep,
+    /// Corner arrays take the last level.
+    Corners,
 }
 
-impl<T: Element> Mix<T> {
-    pub fn new(choice: Choice) -> Self {
-        let weights = WEIGHTS[choice.weights as usize];
-        let mut mix = Self { points: choice.points as usize, axes: [0; 8], alpha: [[T::ZERO; 3]; 8] };
-        for new in 1..8usize {
-            let named: [u32; 3] = std::array::from_fn(|a| weights[a] * (new >> a & 1) as u32);
-            let all: [u32; 3] = std::array::from_fn(|a| (new >> a & 1) as u32);
-            let used = if named == [0; 3] { all } else { named };
-            let sum: u32 = used.iter().sum();
-            mix.axes[new] = (0..3).filter(|&a| used[a] > 0).map(|a| 1 << a).sum();
-            mix.alpha[new] = used.map(|w| T::from_f64(w as f64 / sum as f64));
+impl Levels {
+    /// The levels in use, as indices into [`LEVELS`].
+    pub fn range(self) -> std::ops::Range<usize> {
+        match self {
+            Levels::Full => 0..1,
+            Levels::ByStep => 0..LEVELS.len(),
+            Levels::Corners => LEVELS.len() - 1..LEVELS.len(),
         }
-        mix
+    }
+    /// Place of the level of a step in [`Levels::range`].
+    #[inline(always)]
+    pub fn of(self, step: usize) -> usize {
+        match self {
+            Levels::ByStep => step.min(LEVELS.len() - 1),
+            _ => 0,
+        }
     }
 }

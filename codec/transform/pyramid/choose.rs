@@ -1,16 +1,91 @@
-//! The choice of points and axis weights for a chunk.
+//! The choice of a chunk: what would cost least on a sample of its tiles, quantized as they would be.
+//!
+//! Only the encoder needs this, but every backend must choose alike. Costs are integers, so all do.
 
 use super::choice::Choice;
-use super::chunk::{Chunk, Scratch};
-use super::lanes::Real;
+use super::chunk::{Batch, Chunk, Scratch};
+use super::lanes::{Real, W};
+use crate::entropy::class::symbols::ChunkSymbols;
+use crate::entropy::class::unit_cost;
 use crate::params::Points;
 
+/// The sample: at least W tiles, and one in so many of the tiles that a chunk has most of.
+const TILES_PER_SAMPLE: usize = 16;
+
 /// The choice for a chunk with these values.
-pub fn choose<T: Real>(_chunk: &Chunk<T>, _values: &[T], points: Points, _scratch: &mut Scratch<T>) -> Choice {
-    let points = match points {
-        Points::Two => 0,
-        Points::Auto | Points::Four => 1,
-        Points::Six => 2,
+pub fn choose<T: Real>(chunk: &Chunk<T>, values: &mut [T], points: Points, scratch: &mut Scratch<T>) -> Choice {
+    let mut trial = Trial { sample: sample(chunk), chunk, values, scratch, symbols: ChunkSymbols::default() };
+    let candidates: &[u8] = match points {
+        Points::Auto => &[1, 0, 2],
+        Points::Two => &[0],
+        Points::Four => &[1],
+        Points::Six => &[2],
     };
-    Choice { points, weights: 0 }
+    let mut best = (Choice { points: candidates[0], ..Choice::default() }, u64::MAX);
+    for &points in candidates {
+        trial.improve(&mut best, Choice { points, ..Choice::default() });
+        if best.1 == 0 {
+            return best.0;
+        }
+    }
+    for axis in 1..=3 {
+        if chunk.region.shape()[axis as usize - 1] > 2 {
+            let axis = Choice { axis, ..best.0 };
+            trial.improve(&mut best, axis);
+        }
+    }
+    if chunk.plan.array.is_frame() {
+        let fine = Choice { fine: true, ..best.0 };
+        trial.improve(&mut best, fine);
+    }
+    best.0
+}
+
+/// Evenly spread tiles of the most frequent shape.
+fn sample<'a, T: Real>(chunk: &Chunk<'a, T>) -> Vec<Batch<'a, T>> {
+    let mut kinds = [0; 8];
+    chunk.shape().spots.iter().for_each(|s| kinds[s.plan] += 1);
+    let most = (0..8).rev().max_by_key(|&k| kinds[k]).unwrap_or(0);
+    let tiles: Vec<usize> = (0..chunk.shape().spots.len()).filter(|&i| chunk.shape().spots[i].plan == most).collect();
+    let count = (tiles.len() / TILES_PER_SAMPLE).max(W).min(tiles.len());
+    let members: Vec<usize> = (0..count).map(|i| tiles[i * (tiles.len() - 1) / (count - 1).max(1)]).collect();
+    members.chunks(W).map(|m| Batch { tile: &chunk.plan.tile_plans()[most], members: m.to_vec() }).collect()
+}
+
+struct Trial<'a, 'b, T> {
+    sample: Vec<Batch<'a, T>>,
+    chunk: &'b Chunk<'a, T>,
+    values: &'b [T],
+    scratch: &'b mut Scratch<T>,
+    symbols: ChunkSymbols,
+}
+
+impl<T: Real> Trial<'_, '_, T> {
+    /// Takes a choice if it costs less than the best so far.
+    fn improve(&mut self, best: &mut (Choice, u64), choice: Choice) {
+        let cost = self.cost(choice);
+        if cost < best.1 {
+            *best = (choice, cost);
+        }
+    }
+
+    /// Estimated size of the sample.
+    fn cost(&mut self, choice: Choice) -> u64 {
+        let mut cost = 0;
+        for batch in &self.sample {
+            let layout = &batch.tile.layout;
+            let starts: Vec<usize> = (0..batch.members.len()).map(|i| i * layout.nodes).collect();
+            self.symbols.q.resize(batch.members.len() * layout.nodes, 0);
+            self.symbols.delta.clear();
+            self.chunk.encode_batch(choice, batch, self.values, &starts, &mut self.symbols, self.scratch);
+            for start in starts {
+                for unit in &layout.units {
+                    let nodes = start + unit.start as usize..start + (unit.start + unit.len) as usize;
+                    let delta = self.symbols.delta.get(nodes.clone()).unwrap_or_default();
+                    cost += unit_cost(&self.symbols.q[nodes], delta, 8 * T::BYTES as u32);
+                }
+            }
+        }
+        cost
+    }
 }

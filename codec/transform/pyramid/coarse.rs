@@ -1,10 +1,11 @@
 //! The corner arrays of a frame and the coarse part of its stream.
 
-use super::chunk::{Chunk, Dense, Scratch, Tiers};
+use super::chunk::{Chunk, Dense, Scratch};
 use super::frame::{Frame, in_part};
 use super::geometry::Array;
 use super::lanes::Real;
 use super::last;
+use super::tiers::Tiers;
 use crate::volume::Field;
 use crate::{Control, Error, Region, Result};
 use rayon::prelude::*;
@@ -22,7 +23,7 @@ impl<T: Real> Corners<T> {
     /// Room for the array, with its tiers.
     fn new(frame: &Frame<T>, array: &Array) -> Self {
         let mut tiers = Vec::new();
-        if frame.quantizers.len() > 1 {
+        if frame.tolerance.tiers.len() > 1 {
             let map = frame.tiers();
             tiers.reserve_exact(array.len());
             for z in 0..array.n[0] {

@@ -1,11 +1,12 @@
 //! A frame as a whole: what all its chunks share, and their order in the stream.
 
-use super::chunk::{Chunk, Scratch, Tiers};
+use super::chunk::{Chunk, Scratch};
 use super::coarse::{self, Corners};
 use super::geometry::{Array, arrays};
 use super::lanes::Real;
 use super::plan::ArrayPlan;
-use super::quantizer::Quantizer;
+use super::quantizer::{QuantizerTable, table};
+use super::tiers::Tiers;
 use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
 use crate::params::Points;
 use crate::{Control, Error, Params, Region, Result, ToleranceMap};
@@ -19,9 +20,9 @@ pub struct Frame<'a, T> {
     /// Every array but the last, the frame itself first; empty when the frame is its own last array.
     pub plans: Vec<ArrayPlan<T>>,
     pub last: Array,
-    pub quantizers: Vec<Quantizer<T>>,
+    pub quantizers: QuantizerTable<T>,
     pub points: Points,
-    tolerance: &'a ToleranceMap,
+    pub tolerance: &'a ToleranceMap,
 }
 
 impl<'a, T: Real> Frame<'a, T> {
@@ -30,12 +31,12 @@ impl<'a, T: Real> Frame<'a, T> {
         let mut arrays = arrays(n, params.tile)?;
         let last = arrays.pop().ok_or_else(|| Error::invalid("a frame without values"))?;
         let plans = arrays.into_iter().map(ArrayPlan::new).collect();
-        let quantizers = Quantizer::table(&tolerance.tiers, max_abs);
+        let quantizers = table(&tolerance.tiers, max_abs);
         Ok(Self { plans, last, quantizers, points: params.points, tolerance })
     }
     /// The tiers of the frame's own nodes.
     pub fn tiers(&self) -> Tiers<'_, T> {
-        if self.quantizers.len() == 1 {
+        if self.tolerance.tiers.len() == 1 {
             return Tiers::uniform(&self.quantizers);
         }
         let ToleranceMap { blocks, tier_of_block, .. } = self.tolerance;

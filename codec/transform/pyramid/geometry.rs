@@ -82,6 +82,10 @@ impl Array {
     pub fn corner_indices(&self, axis: usize) -> Vec<usize> {
         self.axes[axis].corners(self.sides.tile).collect()
     }
+    /// Whether this is the frame itself and no corner array.
+    pub fn is_frame(&self) -> bool {
+        self.axes.iter().all(|a| matches!(a, Axis::Frame(_)))
+    }
     /// Whether this is the last array: at most two nodes an axis, coded without prediction.
     pub fn is_last(&self) -> bool {
         self.n.iter().all(|&n| n <= 2)

@@ -1,43 +1,9 @@
 //! The tile kernel: W equal tiles at a time, compiled for the machine's vector units, the same bits on all.
 
-use super::choice::Mix;
 use super::lanes::{Lanes, Real, apply_delta, delta};
-use super::plan::TilePlan;
-use super::predict::{Node, Visit, sweep};
-use super::quantizer::Quantizer;
+use super::predict::{Group, Node, Visit};
+use super::quantizer::QuantizerLanes;
 use crate::entropy::class::symbols::EXACT;
-
-/// The quantizers of one tolerance block of W tiles.
-#[derive(Clone, Copy, Debug)]
-pub struct QuantizerLanes<T, const W: usize> {
-    step: Lanes<T, W>,
-    inverse: Lanes<T, W>,
-    check: Lanes<T, W>,
-}
-
-impl<T: Real, const W: usize> Default for QuantizerLanes<T, W> {
-    fn default() -> Self {
-        Self { step: Lanes::default(), inverse: Lanes::default(), check: Lanes::default() }
-    }
-}
-
-impl<T: Real, const W: usize> QuantizerLanes<T, W> {
-    pub fn set(&mut self, lane: usize, quantizer: &Quantizer<T>) {
-        self.step[lane] = quantizer.step;
-        self.inverse[lane] = quantizer.inverse;
-        self.check[lane] = quantizer.check;
-    }
-}
-
-/// W equal tiles and how to predict them. Arrays are indexed by raster position.
-pub struct Group<'a, T, const W: usize> {
-    pub plan: &'a TilePlan<T>,
-    pub mix: &'a Mix<T>,
-    /// 2^shift nodes of an axis share a tolerance block.
-    pub shift: u32,
-    /// One entry a tolerance block of the tile.
-    pub quantizers: &'a [QuantizerLanes<T, W>],
-}
 
 struct Encode<'a, T, const W: usize> {
     quantizers: &'a [QuantizerLanes<T, W>],
@@ -148,15 +114,15 @@ impl<T: Real, const W: usize> Group<'_, T, W> {
     #[inline(always)]
     fn encode_plain(&self, v: &mut [Lanes<T, W>], q: &mut [[i16; W]]) -> [bool; W] {
         let mut visitor = Encode { quantizers: self.quantizers, q, exact: [false; W] };
-        sweep(self.plan, self.mix, self.shift, v, &mut visitor);
+        self.sweep(v, &mut visitor);
         visitor.exact
     }
     #[inline(always)]
     fn decode_plain(&self, v: &mut [Lanes<T, W>], q: &[[i16; W]], delta: &[[u64; W]]) {
-        sweep(self.plan, self.mix, self.shift, v, &mut Decode { quantizers: self.quantizers, q, delta });
+        self.sweep(v, &mut Decode { quantizers: self.quantizers, q, delta });
     }
     #[inline(always)]
     fn deltas_plain(&self, v: &mut [Lanes<T, W>], out: &mut [[u64; W]]) {
-        sweep(self.plan, self.mix, self.shift, v, &mut Deltas(out));
+        self.sweep(v, &mut Deltas(out));
     }
 }

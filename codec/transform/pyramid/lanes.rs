@@ -3,6 +3,9 @@
 use crate::Element;
 use std::ops::{Index, IndexMut};
 
+/// Tiles that the kernel works on at once.
+pub const W: usize = 8;
+
 /// The same node of W tiles of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(32))]
@@ -30,6 +33,9 @@ impl<T, const W: usize> IndexMut<usize> for Lanes<T, W> {
 /// An [`Element`] with the bit tricks of the kernel.
 pub trait Real: Element {
     const ONE: Self;
+    const TWO: Self;
+    const HALF: Self;
+    const THIRD: Self;
     const MAX: Self;
     /// 2^-24 or 2^-53, half the distance from 1 to the next value.
     const UNIT_ROUNDOFF: f64;
@@ -52,6 +58,9 @@ macro_rules! real {
     ($t:ty, $u:ty, $i:ty, $mantissa:expr) => {
         impl Real for $t {
             const ONE: Self = 1.0;
+            const TWO: Self = 2.0;
+            const HALF: Self = 0.5;
+            const THIRD: Self = 1.0 / 3.0;
             const MAX: Self = <$t>::MAX;
             const UNIT_ROUNDOFF: f64 = <$t>::EPSILON as f64 / 2.0;
             const ROUNDER: Self = (3u64 << ($mantissa - 1)) as $t;

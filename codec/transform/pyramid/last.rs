@@ -1,10 +1,14 @@
 //! The last array: at most two nodes an axis, in raster order, predicted as 0.
 
-use super::chunk::Tiers;
 use super::lanes::{Real, apply_delta, delta};
+use super::quantizer::LEVELS;
+use super::tiers::Tiers;
 use crate::Result;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileLayout, TileRef, Unit};
 use crate::entropy::class::{decode_chunk, encode_chunk};
+
+/// Level of quantization, as of all corner arrays.
+const LEVEL: usize = LEVELS.len() - 1;
 
 /// One unit of all nodes.
 fn layout<T: Real>(nodes: usize) -> ChunkLayout {
@@ -25,7 +29,7 @@ fn nodes(n: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
 pub fn encode<T: Real>(tiers: &Tiers<T>, n: [usize; 3], values: &mut [T]) -> Vec<u8> {
     let mut symbols = ChunkSymbols::default();
     for (at, v) in nodes(n).zip(values.iter_mut()) {
-        let (q, r) = tiers.quantizer(at).quantize(*v, T::ZERO).unwrap_or((EXACT, *v));
+        let (q, r) = tiers.quantizer(at, LEVEL).quantize(*v, T::ZERO).unwrap_or((EXACT, *v));
         symbols.q.push(q);
         symbols.delta.push(delta(r, T::ZERO));
         *v = r;
@@ -44,7 +48,7 @@ pub fn decode<T: Real>(tiers: &Tiers<T>, n: [usize; 3], bytes: &[u8]) -> Result<
     decode_chunk(&layout::<T>(n.iter().product()), bytes, &mut symbols)?;
     let value = |(i, at): (usize, [usize; 3])| match symbols.q[i] {
         EXACT => apply_delta(symbols.delta[i], T::ZERO),
-        q => T::from_q(q).fma(tiers.quantizer(at).step, T::ZERO),
+        q => T::from_q(q).fma(tiers.quantizer(at, LEVEL).step, T::ZERO),
     };
     Ok(nodes(n).enumerate().map(value).collect())
 }

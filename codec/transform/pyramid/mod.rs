@@ -14,6 +14,8 @@ mod plan;
 mod predict;
 mod quantizer;
 mod stencil;
+mod tiers;
+mod transpose;
 
 pub use frame::{Preview, decode_frame, encode_frame, preview};
 pub use lanes::Real;
