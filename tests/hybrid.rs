@@ -17,7 +17,8 @@ fn all_params() -> Vec<Params> {
     for (local, global) in [(0, 0), (0, 2), (1, 0), (1, 2), (2, 1), (3, 0), (255, 255)] {
         for basis in [Basis::Hierarchical, Basis::Projection] {
             for budget in [Budget::Coefficients, Budget::Uniform] {
-                all.push(params(local, global, basis, budget));
+                let p = params(local, global, basis, budget);
+                all.extend([Entropy::Huffman, Entropy::Class].map(|entropy| Params { entropy, ..p.clone() }));
             }
         }
     }
@@ -169,11 +170,12 @@ proptest! {
 
     #[test]
     fn any_shape_and_map_keeps_its_bound(
-        n in [1usize..30, 1usize..30, 1usize..90], local in 0u8..3, global in 0u8..4, projection: bool, even: bool,
+        n in [1usize..30, 1usize..30, 1usize..90], local in 0u8..3, global in 0u8..4, projection: bool, even: bool, class: bool,
         seed: u64, scale in -9..3i32, rough in 0.0..0.2f64,
     ) {
         let basis = if projection { Basis::Projection } else { Basis::Hierarchical };
         let p = params(local, global, basis, if even { Budget::Uniform } else { Budget::Coefficients });
+        let p = Params { entropy: if class { Entropy::Class } else { Entropy::Huffman }, ..p };
         let mut next = noise(seed);
         let u: Vec<f32> = smooth::<f32>(n).iter().map(|v| v + (rough * (next() as f64 / u64::MAX as f64)) as f32).collect();
         let tau = 10f64.powi(scale);
@@ -185,11 +187,12 @@ proptest! {
     #[test]
     fn damaged_parts_never_panic(
         seed: u64, part in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), bit in 0u8..8, cut: bool,
-        local in 0u8..3, projection: bool,
+        local in 0u8..3, projection: bool, class: bool,
     ) {
         let n = [20, 30, 70];
         let basis = if projection { Basis::Projection } else { Basis::Hierarchical };
-        let p = params(local, 1, basis, Budget::Coefficients);
+        let entropy = if class { Entropy::Class } else { Entropy::Huffman };
+        let p = Params { entropy, ..params(local, 1, basis, Budget::Coefficients) };
         let mut u = smooth::<f32>(n);
         u[777] = 1e30;
         let map = three_tiers(n, seed, [1e-2, 1e-5, 0.0]);
@@ -201,12 +204,4 @@ proptest! {
         let result = decode::<f32>(&coded, n, &map, &p, [[0; 3], n]);
         if cut { prop_assert!(result.is_err()) }
     }
-}
-
-#[test]
-fn the_class_stage_says_what_to_do() {
-    let n = [9, 9, 9];
-    let p = Params { entropy: Entropy::Class, ..params(1, 1, Basis::Hierarchical, Budget::Coefficients) };
-    let error = try_encode(&smooth::<f32>(n), n, &uniform(n, 1e-3), &p).unwrap_err();
-    assert!(error.to_string().contains("huffman"));
 }

@@ -99,22 +99,12 @@ impl<T: Element> Field<T> for GradientField<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Owned(Vec<f64>, [usize; 3]);
-    impl Field<f64> for Owned {
-        fn extents(&self) -> [usize; 3] {
-            self.1
-        }
-        fn read_row(&self, z: usize, y: usize, x0: usize, out: &mut [f64]) -> Result<()> {
-            let start = (z * self.1[1] + y) * self.1[2] + x0;
-            out.copy_from_slice(&self.0[start..start + out.len()]);
-            Ok(())
-        }
-    }
+    use crate::volume::VecField;
 
     fn gradient(data: Vec<f64>, n: [usize; 3], spacing: [f64; 3]) -> Vec<f64> {
         let mut out = vec![0.0; data.len()];
-        let g = GradientField { field: Arc::new(Owned(data, n)) as Arc<dyn Field<f64>>, missing: vec![], spacing };
+        let g =
+            GradientField { field: Arc::new(VecField::new(data, n)) as Arc<dyn Field<f64>>, missing: vec![], spacing };
         g.read_region(&crate::Region { lo: [0; 3], hi: n }, &mut out).unwrap();
         out
     }

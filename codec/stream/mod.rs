@@ -2,7 +2,7 @@
 //!
 //! Written front to back by [`StreamWriter`], read on demand by [`Archive`]; frames are cut by [`Frames`].
 
-mod bytes;
+pub(crate) mod bytes;
 mod directory;
 mod extent;
 mod fill;

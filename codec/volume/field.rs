@@ -55,3 +55,30 @@ impl<T: Element> Field<T> for SliceField<'_, T> {
         Some(self.data)
     }
 }
+
+/// A [`Field`] that owns its values.
+#[derive(Clone, Debug)]
+pub struct VecField<T> {
+    data: Vec<T>,
+    n: [usize; 3],
+}
+
+impl<T: Element> VecField<T> {
+    /// `data` holds `n[0] * n[1] * n[2]` values, C order.
+    pub fn new(data: Vec<T>, n: [usize; 3]) -> Self {
+        assert_eq!(data.len(), n.iter().product::<usize>());
+        Self { data, n }
+    }
+}
+
+impl<T: Element> Field<T> for VecField<T> {
+    fn extents(&self) -> [usize; 3] {
+        self.n
+    }
+    fn read_row(&self, z: usize, y: usize, x0: usize, out: &mut [T]) -> Result<()> {
+        SliceField::new(&self.data, self.n).read_row(z, y, x0, out)
+    }
+    fn as_slice(&self) -> Option<&[T]> {
+        Some(&self.data)
+    }
+}

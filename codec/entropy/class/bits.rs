@@ -1,30 +1,34 @@
 //! The region of raw low bits: fixed width inside a unit, least significant bit first.
 
-/// Appends `value`'s low `width` bits (0 to 64) for each value, and finally whole bytes.
+/// Packs values into bits.
 #[derive(Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    pending: u128,
+    /// Fewer than 32 bits are pending between two calls.
+    pending: u64,
     filled: u32,
 }
 
 impl BitWriter {
+    /// Appends the low `width` (0 to 64) bits of `value`.
     pub fn put(&mut self, value: u64, width: u32) {
-        let low = if width < 64 { value & ((1 << width) - 1) } else { value };
-        self.pending |= (low as u128) << self.filled;
+        if width > 32 {
+            self.put(value, 32);
+            return self.put(value >> 32, width - 32);
+        }
+        self.pending |= (value & ((1 << width) - 1)) << self.filled;
         self.filled += width;
-        while self.filled >= 8 {
-            self.bytes.push(self.pending as u8);
-            self.pending >>= 8;
-            self.filled -= 8;
+        if self.filled >= 32 {
+            self.bytes.extend_from_slice(&(self.pending as u32).to_le_bytes());
+            self.pending >>= 32;
+            self.filled -= 32;
         }
     }
 
-    /// The bytes, an even number of them.
+    /// The bytes, an even number of them; the bits after the last value are 0.
     pub fn finish(mut self) -> Vec<u8> {
-        if self.filled > 0 {
-            self.bytes.push(self.pending as u8);
-        }
+        let used = self.filled.div_ceil(8) as usize;
+        self.bytes.extend_from_slice(&self.pending.to_le_bytes()[..used]);
         if self.bytes.len() % 2 == 1 {
             self.bytes.push(0);
         }
@@ -49,14 +53,24 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `width` (0 to 64) bits; the caller has checked with [`BitReader::has`].
+    #[inline]
     pub fn get(&mut self, width: u32) -> u64 {
-        let (first, skip) = (self.at / 8, self.at % 8);
+        let (first, skip) = (self.at / 8, self.at as u32 % 8);
+        let value = match self.bytes[first..].first_chunk() {
+            Some(window) if width + skip <= 64 => u64::from_le_bytes(*window) >> skip,
+            _ => self.near_the_end(first, skip),
+        };
         self.at += width as usize;
-        let mut window = [0u8; 16];
-        let part = &self.bytes[first..self.bytes.len().min(first + 9)];
-        window[..part.len()].copy_from_slice(part);
-        let value = (u128::from_le_bytes(window) >> skip) as u64;
         if width < 64 { value & ((1 << width) - 1) } else { value }
+    }
+
+    /// Where fewer than 8 bytes follow, or the value lies in 9 of them.
+    #[cold]
+    fn near_the_end(&self, first: usize, skip: u32) -> u64 {
+        let part = &self.bytes[first..self.bytes.len().min(first + 9)];
+        let mut window = [0u8; 16];
+        window[..part.len()].copy_from_slice(part);
+        (u128::from_le_bytes(window) >> skip) as u64
     }
 
     /// Whether only the padding is left: less than 16 bits, all zero.

@@ -18,21 +18,28 @@ pub fn histogram(q: &[i16]) -> (Histogram, u32) {
     // at_least[b]: nodes whose |q| has b bits or more; counted by comparisons, which the compiler vectorizes
     let mut at_least = [0u32; LENGTHS + 1];
     at_least[0] = q.len() as u32;
-    let longest = 16 - (most as u16).max(least.unsigned_abs()).leading_zeros() as usize;
+    // the magnitude of EXACT has 16 bits, that of every residual at most 15
+    let longest = (16 - (most as u16).max(least.unsigned_abs()).leading_zeros() as usize).min(LENGTHS - 1);
     for (bits, count) in at_least.iter_mut().enumerate().take(longest + 1).skip(1) {
         let bound = (1u32 << (bits - 1)).min(i16::MAX as u32) as i16;
-        *count = q.iter().map(|&q| (q >= bound || q <= -bound) as u32).sum();
+        *count = count_where(q, |q| q >= bound || q <= -bound);
     }
-    let exact = if least == EXACT { q.iter().map(|&q| (q == EXACT) as u32).sum() } else { 0 };
+    let exact = if least == EXACT { count_where(q, |q| q == EXACT) } else { 0 };
     at_least[..LENGTHS].iter_mut().for_each(|count| *count -= exact);
     (std::array::from_fn(|bits| at_least[bits] - at_least[bits + 1]), exact)
 }
 
+/// Counts in 16 bits, as narrow as the symbols, part by part.
+fn count_where(q: &[i16], condition: impl Fn(i16) -> bool) -> u32 {
+    q.chunks(1 << 15).map(|part| part.iter().fold(0u16, |n, &q| n + condition(q) as u16) as u32).sum()
+}
+
 /// The cheapest of `classes` (the first among equals) and its cost in 2^-12 bit.
 fn cheapest(histogram: &Histogram, classes: &[Class]) -> (usize, u64) {
+    let used = LENGTHS - histogram.iter().rev().take_while(|&&n| n == 0).count();
     let mut best = (0, u64::MAX);
     for (index, class) in classes.iter().enumerate() {
-        let cost = histogram.iter().zip(&class.cost).map(|(&n, &c)| n as u64 * c as u64).sum();
+        let cost = histogram[..used].iter().zip(&class.cost).map(|(&n, &c)| n as u64 * c as u64).sum();
         if cost < best.1 {
             best = (index, cost);
         }

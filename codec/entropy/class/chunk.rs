@@ -2,7 +2,7 @@
 
 use super::choice::{Form, choose};
 use super::decode::decode_stream;
-use super::rans::MAX_LANES;
+use super::rans::{MAX_LANES, SLACK};
 use super::slots::Slots;
 use super::stream::{StreamParts, encode_stream};
 use super::symbols::{ChunkLayout, ChunkSymbols};
@@ -123,7 +123,7 @@ pub fn decode_chunk(layout: &ChunkLayout, payload: &[u8], symbols: &mut ChunkSym
     // between two checks a decoder reads at most the classes of a tile and one unit
     let longest =
         layout.shapes.iter().map(|s| 3 * s.units.len() + s.units.iter().map(|u| u.len as usize).max().unwrap_or(0));
-    let padding = longest.max().unwrap_or(0) + MAX_LANES;
+    let padding = longest.max().unwrap_or(0) + SLACK;
     for (stream, sizes) in sizes.iter().enumerate() {
         let parts = StreamParts::read(*sizes, split.lanes(), layout.bits, padding, &mut reader)?;
         decode_stream(layout, &parts, &slots, split.tiles(stream, layout.tiles.len()), symbols)

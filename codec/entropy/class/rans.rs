@@ -3,12 +3,20 @@
 //! A *round* codes one token per active lane. Symbol i of a unit belongs to lane i mod lanes; within a round the words
 //! lie in ascending lane order, as a GPU warp writes them with one ballot.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
 use super::tables::{EncodeEntry, PROB_BITS, PROB_SUM, Table};
 
 /// Most lanes of one stream.
 pub const MAX_LANES: usize = 32;
 /// Lower bound of a state, and the state every lane starts from.
 pub const STATE_MIN: u32 = 1 << 15;
+
+/// Words beyond the last one in use that vector code may touch.
+pub const SLACK: usize = 32;
 
 /// Codes backwards: the last token first, words from the end of the buffer to its front.
 pub struct Encoder {
@@ -21,7 +29,15 @@ pub struct Encoder {
 impl Encoder {
     /// For at most `capacity` tokens.
     pub fn new(lanes: usize, capacity: usize) -> Self {
-        Self { states: [STATE_MIN; MAX_LANES], lanes, words: vec![0; capacity], at: capacity }
+        let room = capacity + SLACK;
+        Self { states: [STATE_MIN; MAX_LANES], lanes, words: vec![0; room], at: room }
+    }
+
+    /// What the vector code relies on: room for a word per token, and tokens that are in the table.
+    #[cfg(target_arch = "x86_64")]
+    fn check(&self, table: &Table, tokens: &[u8]) {
+        let largest = tokens.iter().fold(0, |most, &t| most.max(t));
+        assert!(self.at >= tokens.len() + SLACK && largest <= table.escape());
     }
 
     #[inline(always)]
@@ -39,6 +55,20 @@ impl Encoder {
 
     /// Codes the tokens of a unit with one table.
     pub fn put(&mut self, table: &Table, tokens: &[u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if self.lanes >= 16 && avx512::available() {
+            self.check(table, tokens);
+            // SAFETY: the features are there, and `check` has made sure of the rest.
+            self.at = unsafe { avx512::encode(table, &mut self.states, self.lanes, &mut self.words, self.at, tokens) };
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.lanes >= avx2::WIDTH && avx2::available() {
+            self.check(table, tokens);
+            // SAFETY: as above.
+            self.at = unsafe { avx2::encode(table, &mut self.states, self.lanes, &mut self.words, self.at, tokens) };
+            return;
+        }
         for (i, &token) in tokens.iter().enumerate().rev() {
             self.step(i & (self.lanes - 1), &table.encode[token as usize]);
         }
@@ -91,6 +121,20 @@ impl<'a> Decoder<'a> {
 
     /// Decodes the tokens of a unit.
     pub fn get(&mut self, table: &Table, tokens: &mut [u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if self.lanes >= 16 && avx512::available() {
+            assert!(self.words.len() >= self.at + tokens.len() + SLACK);
+            // SAFETY: the features are there, and the line above has made sure of the rest.
+            self.at = unsafe { avx512::decode(table, &mut self.states, self.lanes, self.words, self.at, tokens) };
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.lanes >= avx2::WIDTH && avx2::available() {
+            assert!(self.words.len() >= self.at + tokens.len() + SLACK);
+            // SAFETY: as above.
+            self.at = unsafe { avx2::decode(table, &mut self.states, self.lanes, self.words, self.at, tokens) };
+            return;
+        }
         for (i, token) in tokens.iter_mut().enumerate() {
             *token = self.step(i & (self.lanes - 1), table);
         }

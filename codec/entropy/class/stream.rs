@@ -155,21 +155,24 @@ fn put_classes(encoder: &mut Encoder, forms: &[Form], tables: &[&'static Table])
 
 /// Fills `tokens` and names their table; `None` where a unit has no tokens.
 fn tokens_of(form: Form, symbols: &ChunkSymbols, nodes: Range<usize>, tokens: &mut Vec<u8>) -> Option<&'static Table> {
-    tokens.clear();
     match form {
         Form::Zero => None,
         Form::Quantized(class) => {
             let class = &TABLES.quantized[class as usize];
             let table = &TABLES.symbols[class.table as usize];
-            let escape = table.escape() as u16;
-            let token = |q: i16| if q == EXACT { escape } else { (zigzag(q) >> class.shift).min(escape) };
-            tokens.extend(symbols.q[nodes].iter().map(|&q| token(q) as u8));
+            // the zigzag of an exact node is 0xffff, beyond every table
+            let (shift, escape) = (class.shift, table.escape() as u16);
+            tokens.resize(nodes.len(), 0);
+            for (token, &q) in tokens.iter_mut().zip(&symbols.q[nodes]) {
+                *token = (zigzag(q) >> shift).min(escape) as u8;
+            }
             Some(table)
         }
         Form::Exact { table: ALL_EQUAL | PLAIN, .. } => None,
         Form::Exact { table, shift } => {
             let table = &TABLES.symbols[table as usize];
             let escape = table.escape() as u64;
+            tokens.clear();
             tokens.extend(symbols.delta[nodes].iter().map(|&d| (d >> shift).min(escape) as u8));
             Some(table)
         }
@@ -205,15 +208,18 @@ impl Lists {
 
     fn add_quantized(&mut self, class: u8, symbols: &ChunkSymbols, nodes: Range<usize>) {
         let class = &TABLES.quantized[class as usize];
-        let escape = TABLES.symbols[class.table as usize].escape() as u16;
-        for i in nodes {
-            let q = symbols.q[i];
-            self.raw.put(zigzag(q) as u64, class.shift as u32);
+        let (shift, escape) = (class.shift, TABLES.symbols[class.table as usize].escape() as u16);
+        let q = &symbols.q[nodes.clone()];
+        if shift > 0 {
+            q.iter().for_each(|&q| self.raw.put(zigzag(q) as u64, shift as u32));
+        }
+        if q.iter().fold(0, |most, &q| most.max(zigzag(q))) >> shift < escape {
+            return;
+        }
+        for (&q, node) in q.iter().zip(nodes).filter(|(q, _)| zigzag(**q) >> shift >= escape) {
+            self.escapes.push(q as u16);
             if q == EXACT {
-                self.exact.push(symbols.delta[i]);
-            }
-            if q == EXACT || zigzag(q) >> class.shift >= escape {
-                self.escapes.push(q as u16);
+                self.exact.push(symbols.delta[node]);
             }
         }
     }

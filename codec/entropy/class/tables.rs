@@ -28,15 +28,14 @@ pub struct Shape {
 pub struct Table {
     /// Frequency of each token; the last token is the escape where the table has one.
     pub freq: Vec<u16>,
-    /// Sum of the frequencies of the tokens before each token.
-    pub start: Vec<u16>,
     /// By state & 2047: token | frequency << 8 | (slot - start) << 20.
     pub decode: Box<[u32; PROB_SUM as usize]>,
     /// By token.
     pub encode: Vec<EncodeEntry>,
 }
 
-/// What the encoder needs of a token: x -> x + bias + (x / frequency) * complement, the division by a reciprocal.
+/// What the encoder needs of a token: x -> x + bias + (x / frequency) * complement, the division by a reciprocal. Four
+/// words in this order: vector code reads them one by one.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(16))]
 pub struct EncodeEntry {
@@ -75,16 +74,15 @@ impl Table {
 
     fn from_frequencies(freq: Vec<u16>) -> Self {
         let mut decode = Box::new([0u32; PROB_SUM as usize]);
-        let (mut start, mut encode, mut at) = (Vec::new(), Vec::new(), 0u32);
+        let (mut encode, mut at) = (Vec::new(), 0u32);
         for (token, &f) in freq.iter().enumerate() {
-            start.push(at as u16);
             encode.push(EncodeEntry::new(f as u32, at));
             for offset in 0..f as u32 {
                 decode[(at + offset) as usize] = token as u32 | (f as u32) << 8 | offset << 20;
             }
             at += f as u32;
         }
-        Self { freq, start, decode, encode }
+        Self { freq, decode, encode }
     }
 
     /// The last token.

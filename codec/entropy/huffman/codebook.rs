@@ -1,6 +1,7 @@
 //! Canonical Huffman codebooks of at most 12 bits a code, by package-merge.
 
 use super::token::ALPHABET;
+use crate::stream::bytes::Cursor;
 use crate::{Error, Result};
 
 /// Longest code. 4096 table entries stay in the first-level cache and in a GPU's shared memory.
@@ -92,10 +93,11 @@ impl Codebook {
         out.extend(nibbles.chunks(2).map(|p| p[0] | p[1] << 4));
     }
 
-    /// Reads what [`Codebook::write`] wrote and moves `input` behind it.
-    pub fn read(input: &mut &[u8]) -> Result<Self> {
+    /// Reads what [`Codebook::write`] wrote.
+    pub fn read(cursor: &mut Cursor) -> Result<Self> {
         let bad = |why: &str| Error::corrupt(format!("Huffman codebook: {why}"));
         let mut lengths = [0u8; ALPHABET];
+        let input = { *cursor }.rest();
         let mut at = 0usize;
         let mut nibble = || {
             let byte = *input.get(at / 2).ok_or_else(|| Error::truncated("Huffman codebook: ends early"))?;
@@ -114,7 +116,7 @@ impl Codebook {
                 _ => return Err(bad("a code is too long or there are too many")),
             }
         }
-        *input = &input[at.div_ceil(2)..];
+        cursor.take(at.div_ceil(2))?;
         let used = lengths.iter().filter(|&&l| l > 0).count();
         let kraft: u32 = lengths.iter().filter(|&&l| l > 0).map(|&l| 1 << (MAX_BITS - l as u32)).sum();
         match used {
@@ -176,9 +178,10 @@ mod tests {
             let book = Codebook::from_counts(&counts(of));
             let mut bytes = Vec::new();
             book.write(&mut bytes);
-            assert_eq!(Codebook::read(&mut &bytes[..]).unwrap(), book);
-            assert!(Codebook::read(&mut &bytes[..bytes.len() - 1]).is_err());
+            let read = |bytes: &[u8]| Codebook::read(&mut Cursor::new(bytes, "codebook"));
+            assert_eq!(read(&bytes).unwrap(), book);
+            assert!(read(&bytes[..bytes.len() - 1]).is_err());
         }
-        assert!(Codebook::read(&mut &[0x11, 0xf1][..]).is_err(), "three codes of one bit");
+        assert!(Codebook::read(&mut Cursor::new(&[0x11, 0xf1], "codebook")).is_err(), "three codes of one bit");
     }
 }

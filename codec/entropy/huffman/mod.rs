@@ -128,7 +128,6 @@ fn nonzero_mask(symbols: &[i32]) -> u64 {
 pub struct Segments<'a> {
     segments: Vec<&'a [u8]>,
     unit: usize,
-    count: usize,
 }
 
 impl<'a> Segments<'a> {
@@ -147,12 +146,11 @@ impl<'a> Segments<'a> {
         if !rest.is_empty() {
             return Err(Error::corrupt("Huffman payload: bytes behind the last segment"));
         }
-        Ok(Self { segments, unit, count })
+        Ok(Self { segments, unit })
     }
-    /// The segments with the number of symbols of each; none when all symbols are zero.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], usize)> + '_ {
-        let length = self.unit * SEGMENT_UNITS;
-        self.segments.iter().enumerate().map(move |(i, &s)| (s, length.min(self.count - i * length)))
+    /// The segments; none when all symbols are zero.
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        self.segments.iter().copied()
     }
     /// Most symbols of one segment.
     pub fn segment_symbols(&self) -> usize {
@@ -208,7 +206,7 @@ impl Decoder {
     pub fn decode(&self, payload: &[u8], out: &mut [i32]) -> Result<()> {
         let segments = Segments::parse(payload, self.unit, out.len())?;
         let length = segments.segment_symbols();
-        segments.iter().zip(out.chunks_mut(length)).try_for_each(|((bytes, _), out)| self.segment(bytes, out))
+        segments.iter().zip(out.chunks_mut(length)).try_for_each(|(bytes, out)| self.segment(bytes, out))
     }
 }
 

@@ -1,11 +1,12 @@
 //! The coarse part in bytes: factors, the codebook of the chunks, the coarser levels, the coarsest array.
 
-use super::bytes::{Fields, put_values, put_varint};
 use super::hierarchy::{Coarsest, Hierarchy, LevelData};
 use super::plan::{Level, Plan};
-use super::symbols::{GLOBAL_UNIT, local_unit, put_with_codebook, take_with_codebook};
+use super::symbols::{GLOBAL_UNIT, local_unit, put_level, take_level};
+use super::values::{put_values, take_values};
 use crate::entropy::huffman::{Codebook, EXACT};
-use crate::{Element, Error, Result};
+use crate::stream::bytes::{Cursor, put_varint};
+use crate::{Element, Entropy, Error, Result};
 
 const PART: &str = "coarse part";
 /// First byte of a frame whose chunks are all raw: nothing follows.
@@ -29,6 +30,7 @@ fn unit_of(level: &Level, rank: usize) -> usize {
 pub fn write<T: Element>(
     hierarchy: &Hierarchy<T>,
     factors: &[f64],
+    entropy: Entropy,
     book: Option<&Codebook>,
     levels: &[LevelData<T>],
     coarsest: &Coarsest<T>,
@@ -39,20 +41,20 @@ pub fn write<T: Element>(
         book.write(&mut out);
     }
     for (level, data) in hierarchy.coarse_levels().iter().zip(levels) {
-        put_with_codebook(&mut out, &data.symbols, unit_of(level, hierarchy.plan.rank()));
+        put_level(&mut out, entropy, &data.symbols, unit_of(level, hierarchy.plan.rank()));
         put_varint(&mut out, data.exact.len() as u64);
-        put_values(&mut out, data.exact.iter().copied());
+        put_values(&mut out, &data.exact);
     }
     match coarsest {
         Coarsest::Quantized(q) => {
             out.push(QUANTIZED);
             let mut q = q.clone();
             difference(&mut q, hierarchy.plan.coarsest);
-            put_with_codebook(&mut out, &q, GLOBAL_UNIT);
+            put_level(&mut out, entropy, &q, GLOBAL_UNIT);
         }
         Coarsest::Exact(values) => {
             out.push(EXACT_VALUES);
-            put_values(&mut out, values.iter().copied());
+            put_values(&mut out, values);
         }
     }
     out
@@ -67,41 +69,42 @@ pub struct CoarsePart<T> {
 }
 
 /// Reads a coarse part; `None` when all chunks are raw.
-pub fn read<T: Element>(plan: &Plan, bytes: &[u8]) -> Result<Option<CoarsePart<T>>> {
-    let mut fields = Fields::new(bytes, PART);
-    match fields.byte()? {
-        NO_HIERARCHY => return fields.end().map(|()| None),
+pub fn read<T: Element>(plan: &Plan, entropy: Entropy, bytes: &[u8]) -> Result<Option<CoarsePart<T>>> {
+    let mut fields = Cursor::new(bytes, PART);
+    match fields.u8()? {
+        NO_HIERARCHY => return fields.finish().map(|()| None),
         HIERARCHY => {}
-        _ => return Err(fields.corrupt("unknown kind")),
+        _ => return Err(fields.bad("unknown kind")),
     }
     let mut factors = Vec::new();
     for _ in 0..plan.levels.len() + 1 {
-        let factor = f64::from_le_bytes(fields.bytes(8)?.try_into().expect("8 bytes"));
+        let factor = fields.f64()?;
         if !(0.0..=1.0).contains(&factor) {
-            return Err(fields.corrupt("a level's share of the tolerance is not between 0 and 1"));
+            return Err(fields.bad("a level's share of the tolerance is not between 0 and 1"));
         }
         factors.push(factor);
     }
-    let book = if plan.chunked() { Some(Codebook::read(&mut fields.rest)?) } else { None };
+    let has_book = plan.chunked() && entropy == Entropy::Huffman;
+    let book = if has_book { Some(Codebook::read(&mut fields)?) } else { None };
     let mut levels = Vec::new();
     for level in &plan.levels[plan.chunked() as usize..] {
-        let symbols = take_with_codebook(&mut fields, unit_of(level, plan.rank()), level.details)?;
-        let count = fields.varint()?;
-        let exact = fields.values(count)?;
-        check_exact(&symbols, exact.len()).map_err(|why| fields.corrupt(why))?;
+        let symbols = take_level(&mut fields, entropy, unit_of(level, plan.rank()), level.details)?;
+        let count = fields.length()?;
+        let exact = take_values(&mut fields, count)?;
+        check_exact(&symbols, exact.len()).map_err(|why| fields.bad(why))?;
         levels.push(LevelData { symbols, exact });
     }
     let count: usize = plan.coarsest.iter().product();
-    let coarsest = match fields.byte()? {
+    let coarsest = match fields.u8()? {
         QUANTIZED => {
-            let mut q = take_with_codebook(&mut fields, GLOBAL_UNIT, count)?;
+            let mut q = take_level(&mut fields, entropy, GLOBAL_UNIT, count)?;
             sum(&mut q, plan.coarsest);
             Coarsest::Quantized(q)
         }
-        EXACT_VALUES => Coarsest::Exact(fields.values(count as u64)?),
-        _ => return Err(fields.corrupt("unknown kind of coarsest array")),
+        EXACT_VALUES => Coarsest::Exact(take_values(&mut fields, count)?),
+        _ => return Err(fields.bad("unknown kind of coarsest array")),
     };
-    fields.end()?;
+    fields.finish()?;
     Ok(Some(CoarsePart { factors, book, levels, coarsest }))
 }
 

@@ -7,9 +7,8 @@ use super::frame::Frame;
 use super::local::{Array, block_details, with_block_rows};
 use super::plan::Plan;
 use super::simd::dispatch;
-use super::symbols::local_unit;
+use super::symbols::{ChunkDecoder, local_unit};
 use crate::backend::{FrameShape, FrameSource, RegionSink};
-use crate::entropy::huffman::Decoder;
 use crate::{Control, Element, Error, Region, Result};
 use rayon::prelude::*;
 
@@ -23,7 +22,7 @@ pub fn decode<T: Element>(
 ) -> Result<()> {
     let plan = Plan::new(shape.n, shape.params);
     let bytes = source.coarse()?;
-    let part = coarse::read::<T>(&plan, &bytes)?;
+    let part = coarse::read::<T>(&plan, shape.params.entropy, &bytes)?;
     let (mut factors, mut book, mut levels) = (None, None, None);
     if let Some(part) = part {
         factors = Some(part.factors);
@@ -36,7 +35,7 @@ pub fn decode<T: Element>(
         return Err(Error::corrupt(format!("chunk index: {found} chunks where the frame has {wanted}")));
     }
     let rebuilt = levels.map(|(levels, coarsest)| frame.hierarchy.recompose(&levels, &coarsest));
-    let decoder = book.map(|book| Decoder::new(&book, local_unit(plan.rank())));
+    let decoder = plan.chunked().then(|| ChunkDecoder::new(book, local_unit(plan.rank())));
     let job = Job { frame: &frame, rebuilt: rebuilt.as_deref(), decoder };
     let wanted = frame.region_of_frame(region);
     let chunks = (0..frame.grid.len()).into_par_iter();
@@ -70,7 +69,7 @@ struct Job<'a, T: Element> {
     frame: &'a Frame<T>,
     /// The array of the coarse part, when there is one.
     rebuilt: Option<&'a [T]>,
-    decoder: Option<Decoder>,
+    decoder: Option<ChunkDecoder>,
 }
 
 impl<T: Element> Job<'_, T> {
@@ -102,7 +101,7 @@ impl<T: Element> Job<'_, T> {
 
     fn recompose(
         &self,
-        decoder: &Decoder,
+        decoder: &ChunkDecoder,
         payload: &[u8],
         exact: &[T],
         coarse: Array<T>,
@@ -112,8 +111,7 @@ impl<T: Element> Job<'_, T> {
         let rank = hierarchy.plan.rank();
         let blocks = ChunkBlocks { region: self.frame.grid.blocks(index) };
         let nodes = self.frame.grid.nodes(index);
-        let mut symbols = vec![0; blocks.region.len() * block_details(rank)];
-        decoder.decode(payload, &mut symbols)?;
+        let symbols = decoder.decode(payload, blocks.region.len() * block_details(rank))?;
         check_exact(&symbols, exact.len()).map_err(Error::corrupt)?;
         let mut values = vec![T::ZERO; nodes.len()];
         let (level, n) = (&hierarchy.local(0), nodes.shape());

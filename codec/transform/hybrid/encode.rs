@@ -8,9 +8,9 @@ use super::finest::{ChunkBlocks, Coarsen, Quantize};
 use super::frame::Frame;
 use super::local::{Array, block_details, with_block_rows};
 use super::simd::dispatch;
-use super::symbols::local_unit;
+use super::symbols::{Drafted, local_unit};
 use crate::backend::{FrameInput, FrameSink};
-use crate::entropy::huffman::{Counts, Tokens};
+use crate::entropy::huffman::{Codebook, Counts};
 use crate::{Control, Element, Region, Result};
 use rayon::prelude::*;
 
@@ -23,15 +23,14 @@ pub fn encode<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, contr
     let drafts: Vec<Draft<T>> =
         (0..frame.grid.len()).into_par_iter().map(|i| job.draft(i, &rebuilt)).collect::<Result<_>>()?;
     drop(rebuilt);
-    let mut counts = Counts::default();
-    drafts.iter().for_each(|d| counts.add(&d.tokens.counts));
-    let book = frame.hierarchy.plan.chunked().then(|| counts.codebook());
+    let book = codebook(&drafts);
     let coded: Vec<Option<Vec<u8>>> = drafts
         .into_par_iter()
         .enumerate()
         .map(|(i, draft)| draft.code(book.as_ref(), frame.grid.nodes(i).len() * T::BYTES))
         .collect::<Result<_>>()?;
-    let coarse = coarse::write(&frame.hierarchy, &frame.factors, book.as_ref(), &levels, &coarsest);
+    let coarse =
+        coarse::write(&frame.hierarchy, &frame.factors, input.params.entropy, book.as_ref(), &levels, &coarsest);
     let saved = |(i, c): (usize, &Option<Vec<u8>>)| match c {
         Some(bytes) => (1 + frame.grid.nodes(i).len() * T::BYTES) - bytes.len(),
         None => 0,
@@ -44,6 +43,17 @@ pub fn encode<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, contr
         sink.coarse(&coarse::no_hierarchy())?;
         job.send(coded.iter().map(|_| None).collect(), sink)
     }
+}
+
+/// The codebook that suits all chunks together, where they are coded with one.
+fn codebook<T: Element>(drafts: &[Draft<T>]) -> Option<Codebook> {
+    let mut counts = None;
+    for draft in drafts {
+        if let Some(Drafted::Tokens(tokens)) = &draft.symbols {
+            counts.get_or_insert_with(Counts::default).add(&tokens.counts);
+        }
+    }
+    counts.map(|c| c.codebook())
 }
 
 struct Job<'a, T: Element> {
@@ -92,7 +102,7 @@ impl<T: Element> Job<'_, T> {
             self.draft_local(index, Array { values: &values, n: nodes.shape() }, coarse)
         } else {
             let missed = self.missed_by(&values, index, coarse);
-            self.assemble(Tokens::default(), Vec::new(), missed, &values)
+            self.assemble(None, Vec::new(), missed, &values)
         };
         let lossless = self.frame.lossless_nodes(index);
         draft.lossless.extend(lossless.iter().flat_map(|r| r.clone().map(|at| values[at])));
@@ -111,7 +121,8 @@ impl<T: Element> Job<'_, T> {
             level, bounds, u, blocks, coarse, symbols: &mut symbols, exact: &mut exact, missed: &mut missed,
         }));
         missed.sort_unstable();
-        self.assemble(Tokens::new(&symbols, local_unit(rank)), exact, missed, u.values)
+        let symbols = Drafted::new(self.input.params.entropy, &symbols, local_unit(rank));
+        self.assemble(Some(symbols), exact, missed, u.values)
     }
 
     /// Nodes of a chunk that the rebuilt frame misses, ascending.
@@ -126,9 +137,9 @@ impl<T: Element> Job<'_, T> {
         (0..values.len()).filter(missed).map(|at| at as u32).collect()
     }
 
-    fn assemble(&self, tokens: Tokens, exact: Vec<T>, missed: Vec<u32>, values: &[T]) -> Draft<T> {
+    fn assemble(&self, symbols: Option<Drafted>, exact: Vec<T>, missed: Vec<u32>, values: &[T]) -> Draft<T> {
         let patches = missed.into_iter().map(|at| (at, values[at as usize])).collect();
-        Draft { tokens, exact, patches, lossless: Vec::new() }
+        Draft { symbols, exact, patches, lossless: Vec::new() }
     }
 
     /// Hands all chunks to the sink, raw where they are not coded.

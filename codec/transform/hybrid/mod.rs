@@ -4,7 +4,6 @@
 //! levels, `finest` the chunks; `coarse` and `chunk` are the bytes. `FORMAT.md` has every rounding.
 
 mod block;
-mod bytes;
 mod chunk;
 mod coarse;
 mod correction;
@@ -25,14 +24,14 @@ mod plan;
 mod quantizer;
 mod simd;
 mod symbols;
+mod values;
 
 use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
-use crate::{Control, Element, Entropy, Error, ErrorKind, Params, Region, Result};
+use crate::{Control, Element, Region, Result};
 pub use plan::{Level, Plan};
 
 /// Encodes one frame. All values must be finite.
 pub fn encode_frame<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
-    check(input.params)?;
     encode::encode(input, sink, control)
 }
 
@@ -44,16 +43,5 @@ pub fn decode_frame<T: Element>(
     out: &dyn RegionSink<T>,
     control: &Control,
 ) -> Result<()> {
-    check(frame.params)?;
     decode::decode(frame, source, region, out, control)
-}
-
-fn check(params: &Params) -> Result<()> {
-    match params.entropy {
-        Entropy::Huffman => Ok(()),
-        Entropy::Class => {
-            Err(Error::new(ErrorKind::Compatibility, "the class coder of the hybrid mode is not built yet")
-                .remedy("use the entropy stage huffman"))
-        }
-    }
 }

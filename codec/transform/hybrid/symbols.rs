@@ -1,13 +1,16 @@
 //! Symbols of a level or chunk, through the entropy stage of the run.
 
-use super::bytes::{Fields, put_varint};
 use super::local::block_details;
-use crate::Result;
+use crate::entropy::class::{decode_flat, encode_flat};
 use crate::entropy::huffman::{Codebook, Decoder, Segments, Tokens};
+use crate::stream::bytes::{Cursor, put_varint};
+use crate::{Entropy, Result};
 use rayon::prelude::*;
 
 /// Symbols of a unit of global levels and of the coarsest array.
 pub const GLOBAL_UNIT: usize = 384;
+/// Symbols of one payload of the class coder.
+const CLASS_PART: usize = 1 << 18;
 
 /// Symbols of a unit of local levels: whole blocks, about 400 symbols.
 pub fn local_unit(rank: usize) -> usize {
@@ -15,25 +18,112 @@ pub fn local_unit(rank: usize) -> usize {
     blocks * block_details(rank)
 }
 
-/// Appends a codebook and the symbols coded with it.
-pub fn put_with_codebook(out: &mut Vec<u8>, symbols: &[i32], unit: usize) {
-    let tokens = Tokens::new(symbols, unit);
-    let book = tokens.counts.codebook();
-    book.write(out);
-    let mut payload = Vec::new();
-    tokens.encode(&book, &mut payload);
-    put_varint(out, payload.len() as u64);
-    out.extend_from_slice(&payload);
+/// Symbols of a chunk, coded as far as is possible without the codebook of the frame.
+pub enum Drafted {
+    Tokens(Tokens),
+    Payload(Vec<u8>),
 }
 
-/// Reads what [`put_with_codebook`] wrote: `count` symbols, all cores at work.
-pub fn take_with_codebook(fields: &mut Fields, unit: usize, count: usize) -> Result<Vec<i32>> {
-    let book = Codebook::read(&mut fields.rest)?;
-    let length = fields.varint()?;
-    let segments = Segments::parse(fields.bytes(length)?, unit, count)?;
-    let decoder = Decoder::new(&book, unit);
-    let mut symbols = vec![0; count];
-    let parts: Vec<_> = segments.iter().zip(symbols.chunks_mut(segments.segment_symbols())).collect();
-    parts.into_par_iter().try_for_each(|((bytes, _), out)| decoder.segment(bytes, out))?;
-    Ok(symbols)
+impl Drafted {
+    pub fn new(entropy: Entropy, symbols: &[i32], unit: usize) -> Self {
+        match entropy {
+            Entropy::Huffman => Self::Tokens(Tokens::new(symbols, unit)),
+            Entropy::Class => {
+                let mut payload = Vec::new();
+                encode_flat(symbols, &mut payload);
+                Self::Payload(payload)
+            }
+        }
+    }
+    /// The payload; `book` is the codebook of the frame, where the entropy stage has one.
+    pub fn payload(self, book: Option<&Codebook>) -> Vec<u8> {
+        match (self, book) {
+            (Self::Tokens(tokens), Some(book)) => {
+                let mut payload = Vec::new();
+                tokens.encode(book, &mut payload);
+                payload
+            }
+            (Self::Tokens(_), None) => Vec::new(),
+            (Self::Payload(payload), _) => payload,
+        }
+    }
+}
+
+/// Decodes the payloads of chunks.
+pub enum ChunkDecoder {
+    Huffman(Decoder),
+    Class,
+}
+
+impl ChunkDecoder {
+    pub fn new(book: Option<Codebook>, unit: usize) -> Self {
+        book.map_or(Self::Class, |book| Self::Huffman(Decoder::new(&book, unit)))
+    }
+    pub fn decode(&self, payload: &[u8], count: usize) -> Result<Vec<i32>> {
+        match self {
+            Self::Class => decode_flat(count, payload),
+            Self::Huffman(decoder) => {
+                let mut symbols = vec![0; count];
+                decoder.decode(payload, &mut symbols)?;
+                Ok(symbols)
+            }
+        }
+    }
+}
+
+/// Appends the symbols of a level of the coarse part.
+pub fn put_level(out: &mut Vec<u8>, entropy: Entropy, symbols: &[i32], unit: usize) {
+    match entropy {
+        Entropy::Huffman => {
+            let tokens = Tokens::new(symbols, unit);
+            let book = tokens.counts.codebook();
+            let mut payload = Vec::new();
+            tokens.encode(&book, &mut payload);
+            book.write(out);
+            put_bytes(out, &payload);
+        }
+        Entropy::Class => {
+            let parts: Vec<Vec<u8>> = symbols
+                .par_chunks(CLASS_PART)
+                .map(|part| {
+                    let mut payload = Vec::new();
+                    encode_flat(part, &mut payload);
+                    payload
+                })
+                .collect();
+            parts.iter().for_each(|payload| put_bytes(out, payload));
+        }
+    }
+}
+
+/// Appends bytes with their length in front.
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Reads what [`put_level`] wrote: `count` symbols, all cores at work.
+pub fn take_level(cursor: &mut Cursor, entropy: Entropy, unit: usize, count: usize) -> Result<Vec<i32>> {
+    match entropy {
+        Entropy::Huffman => {
+            let decoder = Decoder::new(&Codebook::read(cursor)?, unit);
+            let length = cursor.length()?;
+            let segments = Segments::parse(cursor.take(length)?, unit, count)?;
+            let mut symbols = vec![0; count];
+            let parts: Vec<_> = segments.iter().zip(symbols.chunks_mut(segments.segment_symbols())).collect();
+            parts.into_par_iter().try_for_each(|(bytes, out)| decoder.segment(bytes, out))?;
+            Ok(symbols)
+        }
+        Entropy::Class => {
+            let lengths = (0..count).step_by(CLASS_PART).map(|at| CLASS_PART.min(count - at));
+            let mut parts = Vec::new();
+            for symbols in lengths {
+                let length = cursor.length()?;
+                parts.push((symbols, cursor.take(length)?));
+            }
+            let decoded: Vec<Vec<i32>> =
+                parts.into_par_iter().map(|(symbols, payload)| decode_flat(symbols, payload)).collect::<Result<_>>()?;
+            Ok(decoded.concat())
+        }
+    }
 }
