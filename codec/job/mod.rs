@@ -3,6 +3,7 @@
 mod compress;
 mod decompress;
 mod dispatch;
+mod npy;
 mod plain;
 mod report;
 mod search;
@@ -12,6 +13,7 @@ mod view;
 pub use compress::{compress, compress_into, compress_to_vec, value_extent};
 pub use decompress::{FileFormat, decompress, decompress_region};
 pub use dispatch::Coded;
+pub use npy::npy_header;
 pub use report::Report;
 pub use search::{Found, Goal, first_guess, search};
 

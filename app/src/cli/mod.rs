@@ -6,10 +6,13 @@ mod compress;
 mod decompress;
 mod info;
 mod parse;
+mod picture;
 mod progress;
+mod roi;
 mod tolerance;
 
 use anyhow::Result;
+use blockmgard::roi::RoiSpec;
 use blockmgard::{Error, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use progress::Session;
@@ -37,6 +40,10 @@ enum Command {
     Decompress(decompress::Decompress),
     /// Say what is in a file: variables of a data file, or tiers and settings of a .bmg stream
     Info(info::Info),
+    /// See what an ROI spec makes of a volume
+    Roi(roi::Roi),
+    /// Print the JSON schema of ROI specs
+    Schema,
     /// Measure ratio and speed on a file
     Bench(bench::Bench),
 }
@@ -83,6 +90,11 @@ fn run(cli: Cli) -> Result<bool> {
         Command::Compress(c) => c.run(&session).map(|()| true),
         Command::Decompress(c) => c.run(&session).map(|()| true),
         Command::Info(c) => c.run(&session).map(|()| true),
+        Command::Roi(c) => c.run(&session).map(|()| true),
+        Command::Schema => {
+            println!("{}", serde_json::to_string_pretty(&RoiSpec::json_schema())?);
+            Ok(true)
+        }
         Command::Bench(c) => c.run(&session).map(|()| true),
     }
 }

@@ -4,13 +4,14 @@ use super::progress::Session;
 use anyhow::Result;
 use blockmgard::backend::Backend;
 use blockmgard::job::{self, Goal};
+use blockmgard::roi::RoiSpec;
 use blockmgard::stream::Extent;
-use blockmgard::volume::Volume;
+use blockmgard::volume::{Stats, Volume};
 use blockmgard::{Error, Params, ToleranceMap};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Clone, Default)]
 #[command(next_help_heading = "Tolerance")]
@@ -58,14 +59,18 @@ impl ToleranceArgs {
         let extent = session.watch("range", |control| job::value_extent(volume, control))?;
         let goal = self.psnr.map(Goal::Psnr).or(self.ratio.map(Goal::Ratio));
         let uniform = self.uniform(&extent).or(default_rel.map(|rel| rel * extent.max_abs()));
-        let map =
-            match (uniform, goal) {
-                (Some(tau), None) => ToleranceMap::uniform(&volume.shape, tau)?,
-                (_, Some(goal)) => session.watch("range", |control| job::first_guess(volume, goal, control))?,
-                (None, None) => Err(Error::invalid("no tolerance is given")
-                    .remedy("use --abs, --rel, --range, --roi, --psnr or --ratio"))?,
-            };
-        let mut resolved = Resolved { map, extent, roi: None, found: None };
+        let spec = self.roi.as_ref().map(|path| load_roi(path, volume, session)).transpose()?;
+        let roi = spec.as_ref().map(|(spec, _)| serde_json::to_value(spec)).transpose()?;
+        let map = match (spec, uniform, goal) {
+            (Some((_, map)), _, _) => map,
+            (None, _, Some(goal)) => session.watch("range", |control| job::first_guess(volume, goal, control))?,
+            (None, Some(tau), None) => ToleranceMap::uniform(&volume.shape, tau)?,
+            (None, None, None) => {
+                let error = Error::invalid("no tolerance is given");
+                return Err(error.remedy("use --abs, --rel, --range, --roi, --psnr or --ratio").into());
+            }
+        };
+        let mut resolved = Resolved { map, extent, roi, found: None };
         if let Some(goal) = goal {
             let found = session
                 .watch("search", |control| job::search(volume, &resolved.map, params, backend, goal, control))?;
@@ -78,6 +83,14 @@ impl ToleranceArgs {
         let bases = [(self.abs, 1.0), (self.rel, extent.max_abs()), (self.range, extent.range())];
         bases.into_iter().find_map(|(tolerance, base)| tolerance.map(|t| t * base))
     }
+}
+
+/// Reads a spec and binds it to a volume.
+pub fn load_roi(path: &Path, volume: &Volume, session: &Session) -> Result<(RoiSpec, ToleranceMap)> {
+    let spec = RoiSpec::load(path)?;
+    let stats = session.watch("statistics", |control| Stats::of(volume, control))?;
+    let map = session.watch("regions", |control| spec.resolve(volume, &stats, control))?;
+    Ok((spec, map))
 }
 
 fn found_report(goal: Goal, found: &job::Found) -> (Value, String) {
@@ -99,7 +112,7 @@ fn found_report(goal: Goal, found: &job::Found) -> (Value, String) {
 
 /// Tiers with their tolerances in absolute and relative terms and their numbers of blocks.
 pub fn tiers_json(map: &ToleranceMap, extent: &Extent) -> Value {
-    let counts = blocks_per_tier(map);
+    let counts = map.blocks_per_tier();
     let tiers = map.tiers.iter().zip(counts).map(|(tier, blocks)| {
         let relative =
             |base: f64| if tier.tau.is_finite() && base > 0.0 { json!(tier.tau / base) } else { Value::Null };
@@ -116,18 +129,12 @@ fn tau_json(tau: f64) -> Value {
     if tau.is_infinite() { json!("ignore") } else { json!(tau) }
 }
 
-pub fn blocks_per_tier(map: &ToleranceMap) -> Vec<usize> {
-    let mut counts = vec![0; map.tiers.len()];
-    map.tier_of_block.iter().for_each(|&t| counts[usize::from(t)] += 1);
-    counts
-}
-
 /// The same as a table.
 pub fn tiers_text(map: &ToleranceMap, extent: &Extent) -> String {
     let total = map.tier_of_block.len();
     let width = map.tiers.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).max(4);
     let mut out = format!("{:width$}  {:>12}  {:>12}  {:>12}  blocks\n", "tier", "tolerance", "of max|u|", "of range");
-    for (tier, blocks) in map.tiers.iter().zip(blocks_per_tier(map)) {
+    for (tier, blocks) in map.tiers.iter().zip(map.blocks_per_tier()) {
         let share = 100.0 * blocks as f64 / total as f64;
         let relative = |base: f64| if base > 0.0 { format!("{:.4e}", tier.tau / base) } else { "-".into() };
         let (tau, rel, range) = match tier.tau {

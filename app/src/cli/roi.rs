@@ -1,0 +1,153 @@
+//! `blockmgard roi`: what an ROI spec makes of a volume.
+
+use super::args::Input;
+use super::picture::{self, Canvas};
+use super::progress::Session;
+use super::tolerance::{load_roi, tiers_json};
+use anyhow::Result;
+use blockmgard::job;
+use blockmgard::roi::RoiSpec;
+use blockmgard::stream::PartFile;
+use blockmgard::volume::{DType, Volume};
+use blockmgard::{Error, ToleranceMap};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub struct Roi {
+    #[command(subcommand)]
+    command: RoiCommand,
+}
+
+#[derive(Subcommand)]
+enum RoiCommand {
+    /// Write the tolerance of every 8^3 block as .npy and count blocks before and after each propagation step
+    Map(Map),
+    /// Draw the tiers over a slice
+    Preview(Preview),
+}
+
+#[derive(Args)]
+struct Map {
+    #[command(flatten)]
+    input: Input,
+    /// ROI spec, TOML or JSON
+    #[arg(long, value_name = "SPEC")]
+    roi: PathBuf,
+    /// File for the map: absolute tolerances (f64; 0 lossless, inf ignore), one per block
+    #[arg(short, long, value_name = "MAP.npy")]
+    output: Option<PathBuf>,
+    /// Local levels to propagate through by Eq. (2)
+    #[arg(short = 'L', long, default_value_t = 1)]
+    local_levels: u8,
+    /// Level whose map is written, 0 the finest
+    #[arg(long, default_value_t = 0)]
+    level: u8,
+}
+
+#[derive(Args)]
+struct Preview {
+    #[command(flatten)]
+    input: Input,
+    /// ROI spec, TOML or JSON
+    #[arg(long, value_name = "SPEC")]
+    roi: PathBuf,
+    /// Picture to write
+    #[arg(short, long, value_name = "PICTURE.png")]
+    output: PathBuf,
+    /// Axis that the slice is taken across, 0 the slowest
+    #[arg(long, default_value_t = 0)]
+    axis: usize,
+    /// Node of that axis [default: the middle]
+    #[arg(long)]
+    slice: Option<usize>,
+}
+
+impl Roi {
+    pub fn run(&self, session: &Session) -> Result<()> {
+        match &self.command {
+            RoiCommand::Map(map) => map.run(session),
+            RoiCommand::Preview(preview) => preview.run(session),
+        }
+    }
+}
+
+fn resolve(input: &Input, roi: &Path, session: &Session) -> Result<(Volume, RoiSpec, ToleranceMap)> {
+    let volume = input.volume()?;
+    let (spec, map) = load_roi(roi, &volume, session)?;
+    Ok((volume, spec, map))
+}
+
+impl Map {
+    fn run(&self, session: &Session) -> Result<()> {
+        let (volume, _, map) = resolve(&self.input, &self.roi, session)?;
+        let levels = map.propagated(usize::from(self.local_levels.max(self.level)));
+        if let Some(out) = &self.output {
+            write_map(&levels[usize::from(self.level)], usize::from(volume.shape.rank), out)?;
+        }
+        let extent = session.watch("range", |control| job::value_extent(&volume, control))?;
+        let steps: Vec<Value> = levels.iter().map(level_json).collect();
+        let value = json!({ "map": self.output, "tiers": tiers_json(&map, &extent), "levels": steps });
+        session.print(&value, &levels_text(&levels))
+    }
+}
+
+fn level_json(map: &ToleranceMap) -> Value {
+    let tau = map.strictest();
+    let tau_global = if tau.is_finite() { json!(tau) } else { json!("ignore") };
+    json!({ "blocks": map.blocks, "blocks_per_tier": map.blocks_per_tier(), "tau_global": tau_global })
+}
+
+/// One row a tier, one column a level.
+fn levels_text(levels: &[ToleranceMap]) -> String {
+    let tiers = &levels[0].tiers;
+    let width = tiers.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).max(10);
+    let mut out = format!("{:width$}  {:>12}", "blocks of", "tolerance");
+    for level in 0..levels.len() {
+        let _ = write!(out, "  {:>18}", if level == 0 { "finest".into() } else { format!("after step {level}") });
+    }
+    for (index, tier) in tiers.iter().enumerate() {
+        let _ = write!(out, "\n{:width$}  {:>12.4e}", tier.name, tier.tau);
+        for map in levels {
+            let (count, total) = (map.blocks_per_tier()[index], map.tier_of_block.len());
+            let _ = write!(out, "  {count:>9} ({:>4.1} %)", 100.0 * count as f64 / total as f64);
+        }
+    }
+    let _ = write!(out, "\n{:width$}  {:>12}", "tau_global", "");
+    for map in levels {
+        let _ = write!(out, "  {:>18.4e}", map.strictest());
+    }
+    out
+}
+
+fn write_map(map: &ToleranceMap, rank: usize, out: &Path) -> Result<()> {
+    let taus: Vec<u8> = map.tier_of_block.iter().flat_map(|&t| map.tiers[usize::from(t)].tau.to_le_bytes()).collect();
+    let mut file = PartFile::create(out)?;
+    let io = |e| Error::io(out, &e);
+    file.file().write_all(&job::npy_header(DType::F64, &map.blocks[3 - rank..])).map_err(io)?;
+    file.file().write_all(&taus).map_err(io)?;
+    Ok(file.commit()?)
+}
+
+impl Preview {
+    fn run(&self, session: &Session) -> Result<()> {
+        let (volume, spec, map) = resolve(&self.input, &self.roi, session)?;
+        let slice = picture::Slice::new(&volume.shape, self.axis, self.slice)?;
+        let values = slice.read(&volume)?;
+        let colors: Vec<[u8; 3]> = (0..map.tiers.len()).map(|i| spec.tier_color(i).0).collect();
+        let panel = picture::tiers_over_values(&slice, &values, &map, &colors);
+        let scale = picture::scale_for(slice.width, slice.height, 512);
+        let mut canvas = Canvas::new(slice.width * scale + 20, slice.height * scale + 60);
+        canvas.panel(10, 30, &panel, scale);
+        canvas.text(10, 10, &format!("{} {}", volume.meta.source, slice.title(&volume)));
+        let mut x = 10;
+        for (tier, color) in map.tiers.iter().zip(&colors) {
+            x = canvas.legend(x, slice.height * scale + 40, &tier.name, *color) + 16;
+        }
+        canvas.save(&self.output)?;
+        session.print(&json!({ "picture": self.output }), &format!("{} written", self.output.display()))
+    }
+}
