@@ -27,7 +27,7 @@ pub struct Input {
 pub struct Hints {
     /// Extents of a raw file, slowest axis first (100x500x500)
     #[arg(long, value_parser = parse::dims, value_name = "NxNxN")]
-    dims: Option<Vec<usize>>,
+    dims: Option<parse::Dims>,
     /// Extents, fastest axis first, as zfp and SZ3 take them
     #[arg(short = '1', num_args = 1, value_names = ["NX"], conflicts_with = "dims")]
     dims1: Option<Vec<usize>>,
@@ -71,7 +71,7 @@ impl Hints {
         let reversed = fastest_first.map(|d| d.into_iter().rev().collect());
         let float = if self.f64 { Some(DType::F64) } else { self.f32.then_some(DType::F32) };
         OpenHints {
-            dims: self.dims.clone().or(reversed),
+            dims: self.dims.clone().map(|d| d.0).or(reversed),
             dtype: self.stored.or(float.map(StoredType::from)),
             big_endian: if self.big_endian { Some(true) } else { self.little_endian.then_some(false) },
             offset: self.offset,

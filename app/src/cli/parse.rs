@@ -2,11 +2,15 @@
 
 use blockmgard::{Error, Region, Result, Shape};
 
+/// Extents as one word (clap takes a bare `Vec` for several words).
+#[derive(Clone)]
+pub struct Dims(pub Vec<usize>);
+
 /// `100x500x500`, slowest axis first.
-pub fn dims(text: &str) -> Result<Vec<usize>> {
+pub fn dims(text: &str) -> Result<Dims> {
     let bad =
         || Error::invalid(format!("dims {text:?} are not numbers")).remedy("write 100x500x500, slowest axis first");
-    text.split(['x', 'X', ',']).map(|n| n.trim().parse().map_err(|_| bad())).collect()
+    text.split(['x', 'X', ',']).map(|n| n.trim().parse().map_err(|_| bad())).collect::<Result<_>>().map(Dims)
 }
 
 /// Bytes, with an optional unit: `1GiB`, `512MiB`, `2GB`, `1048576`.
