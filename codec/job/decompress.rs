@@ -1,26 +1,18 @@
 //! Stream in, values out: into memory or slab by slab into a file.
 
 use super::dispatch::Coded;
-use super::npy::npy_header;
 use super::plain::read_plain;
 use super::report::Report;
 use super::sink::{FrameRegionSink, MemorySink};
 use crate::backend::{Backend, FrameShape, RegionSink};
 use crate::stream::{Archive, FrameKind, FrameReader, PartFile};
-use crate::volume::DType;
-use crate::{Control, Element, Error, Region, Result};
+use crate::volume::write::{Payload, WriteFormat, write_file};
+use crate::volume::{ByteLayout, DType, MappedField, Values, VecField, Volume};
+use crate::{Control, Element, Error, Region, Result, Shape};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
-
-/// How a decoded volume is written to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileFormat {
-    /// Little-endian values in C order, nothing else.
-    Raw,
-    /// NumPy's format, version 1.0.
-    Npy,
-}
 
 /// Decodes a box into memory. Reads only the frames and chunks it needs.
 ///
@@ -97,54 +89,83 @@ fn decode_frame<T: Coded>(
     T::decode(backend, &shape, frame, &wanted, &sink, control)
 }
 
-/// Decodes a box into the file `out`, which appears whole or not at all.
-///
-/// Works in slabs of at most a quarter of `memory` bytes (whole frames when `None`).
+/// Decodes a box as a volume of its own, with the names, units and geometry that the stream carries: in memory, or,
+/// where that exceeds `memory` bytes, in a temporary file that is mapped. Returns it with the seconds of decoding.
 ///
 /// # Errors
-/// As [`decompress_region`], and when writing fails.
+/// As [`decompress_region`], and when the temporary file cannot be written.
+pub fn decompress_volume(
+    archive: &Archive,
+    region: &Region,
+    backend: &dyn Backend,
+    memory: Option<u64>,
+    control: &Control,
+) -> Result<(Volume, f64)> {
+    check_box(archive, region)?;
+    let header = archive.header();
+    let value_bytes = header.dtype.bytes();
+    let bytes = (region.len() * value_bytes) as u64;
+    control.begin(bytes);
+    let provenance = archive.provenance()?;
+    let started = Instant::now();
+    let values = if memory.is_some_and(|m| bytes > m / 2) {
+        let broken = |e| Error::io(&std::env::temp_dir(), &e).remedy("check the free space of the disk");
+        let mut file = tempfile::tempfile().map_err(broken)?;
+        write_slabs(archive, region, backend, memory, control, &mut |values| file.write_all(values).map_err(broken))?;
+        // SAFETY: nobody else knows the unnamed file.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(broken)?;
+        let layout = ByteLayout::c_order(region.shape(), 0, header.dtype.into(), false);
+        MappedField::new(Arc::new(map), layout)?.into_values()
+    } else {
+        let n = region.shape();
+        match header.dtype {
+            DType::F32 => Values::F32(Arc::new(VecField::new(decode_box(archive, region, backend, control)?, n))),
+            DType::F64 => Values::F64(Arc::new(VecField::new(decode_box(archive, region, backend, control)?, n))),
+        }
+    };
+    let first = 3 - usize::from(header.shape.rank);
+    let shape = Shape::new(&region.shape()[first..])?;
+    let mut meta = provenance.volume;
+    if let (Some(origin), Some(spacing)) = (&mut meta.origin, &meta.spacing) {
+        let steps = region.lo[first..].iter().zip(spacing);
+        origin.iter_mut().zip(steps).for_each(|(o, (&lo, step))| *o += lo as f64 * step);
+    }
+    Ok((Volume { shape, values, meta, missing: provenance.missing }, started.elapsed().as_secs_f64()))
+}
+
+/// Decodes a box into the file `out`, which appears whole or not at all.
+///
+/// With `memory`, works in slabs and keeps about within that many bytes; else whole frames are held.
+///
+/// # Errors
+/// As [`decompress_region`], and when the format cannot hold the volume or writing fails.
 pub fn decompress(
     archive: &Archive,
     region: &Region,
     backend: &dyn Backend,
-    out: (&Path, FileFormat),
+    out: (&Path, WriteFormat),
     memory: Option<u64>,
     control: &Control,
 ) -> Result<Report> {
     check_box(archive, region)?;
     let started = Instant::now();
     let (path, format) = out;
-    let mut file = PartFile::create(path)?;
     let header = archive.header();
-    if format == FileFormat::Npy {
-        let first = 3 - usize::from(header.shape.rank);
-        let head = npy_header(header.dtype, &region.shape()[first..]);
-        file.file().write_all(&head).map_err(|e| Error::io(path, &e))?;
-    }
     let value_bytes = header.dtype.bytes() as u64;
     let original_bytes = region.len() as u64 * value_bytes;
     control.begin(original_bytes);
-    let mut kernel_seconds = 0.0;
-    for slab in slabs(archive, region, memory) {
-        let mut write = |values: &[u8], decoded_in: f64| {
-            kernel_seconds += decoded_in;
-            let told = |e| Error::io(path, &e).remedy("check the free space of the disk");
-            file.file().write_all(values).map_err(told)
-        };
-        let decoding = Instant::now();
-        let elapsed = || decoding.elapsed().as_secs_f64();
-        match header.dtype {
-            DType::F32 => {
-                let values = decode_box::<f32>(archive, &slab, backend, control)?;
-                write(bytemuck::cast_slice(&values), elapsed())?;
-            }
-            DType::F64 => {
-                let values = decode_box::<f64>(archive, &slab, backend, control)?;
-                write(bytemuck::cast_slice(&values), elapsed())?;
-            }
-        }
-    }
-    file.commit()?;
+    let kernel_seconds = if format == WriteFormat::Raw {
+        let mut file = PartFile::create(path)?;
+        let told = |e| Error::io(path, &e).remedy("check the free space of the disk");
+        let mut put = |values: &[u8]| file.file().write_all(values).map_err(told);
+        let seconds = write_slabs(archive, region, backend, memory, control, &mut put)?;
+        file.commit()?;
+        seconds
+    } else {
+        let (volume, seconds) = decompress_volume(archive, region, backend, memory, control)?;
+        write_file(path, format, &Payload::volume(&volume))?;
+        seconds
+    };
     let report = Report {
         original_bytes,
         compressed_bytes: archive.len_bytes(),
@@ -155,6 +176,30 @@ pub fn decompress(
     };
     let values = header.shape.len() as u64;
     Ok(report.finish((values * value_bytes, values), started.elapsed().as_secs_f64()))
+}
+
+/// Decodes a box slab by slab, in C order, as bytes; returns the seconds of decoding alone.
+fn write_slabs(
+    archive: &Archive,
+    region: &Region,
+    backend: &dyn Backend,
+    memory: Option<u64>,
+    control: &Control,
+    put: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<f64> {
+    let mut seconds = 0.0;
+    for slab in slabs(archive, region, memory) {
+        let started = Instant::now();
+        let mut decoded = |values: &[u8]| {
+            seconds += started.elapsed().as_secs_f64();
+            put(values)
+        };
+        match archive.header().dtype {
+            DType::F32 => decoded(bytemuck::cast_slice(&decode_box::<f32>(archive, &slab, backend, control)?))?,
+            DType::F64 => decoded(bytemuck::cast_slice(&decode_box::<f64>(archive, &slab, backend, control)?))?,
+        }
+    }
+    Ok(seconds)
 }
 
 /// Cuts a box along the axis that frames are cut along: at frames, and so that a slab keeps within a quarter of the

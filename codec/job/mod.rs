@@ -3,7 +3,6 @@
 mod compress;
 mod decompress;
 mod dispatch;
-mod npy;
 mod plain;
 mod report;
 mod search;
@@ -11,9 +10,8 @@ mod sink;
 mod view;
 
 pub use compress::{compress, compress_into, compress_to_vec, value_extent};
-pub use decompress::{FileFormat, decompress, decompress_region};
+pub use decompress::{decompress, decompress_region, decompress_volume};
 pub use dispatch::Coded;
-pub use npy::npy_header;
 pub use report::Report;
 pub use search::{Found, Goal, first_guess, search};
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::backend::{Backend, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
 use crate::stream::{Archive, FrameKind, Provenance};
+use crate::volume::write::WriteFormat;
 use crate::volume::{Metadata, SliceField, Values, Volume};
 use crate::{Control, Element, ErrorKind, Params, Region, Result, Shape, ToleranceMap};
 use std::sync::Arc;
@@ -190,15 +191,15 @@ fn files_decode_by_slabs_and_a_cancelled_job_leaves_nothing() {
     let archive = Archive::open(&stream).unwrap();
     let region = volume.shape.region();
     for memory in [None, Some(1), Some(11 * 13 * 4 * 4 * 33)] {
-        decompress(&archive, &region, &Copying, (&out, FileFormat::Npy), memory, &control).unwrap();
+        decompress(&archive, &region, &Copying, (&out, WriteFormat::Npy), memory, &control).unwrap();
         let file = std::fs::read(&out).unwrap();
-        assert!(file[..128].windows(22).any(|w| w == b"'shape': (70, 11, 13,)"));
+        assert!(file[..128].windows(23).any(|w| w == b"'shape': (70, 11, 13), "));
         let values: Vec<f32> = file[128..].chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
         assert_eq!(bits(&values), original(&volume, &region));
     }
     std::fs::remove_file(&out).unwrap();
     control.cancel();
-    let error = decompress(&archive, &region, &Copying, (&out, FileFormat::Raw), None, &control).unwrap_err();
+    let error = decompress(&archive, &region, &Copying, (&out, WriteFormat::Raw), None, &control).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Cancelled);
     let again = dir.path().join("again.bmg");
     assert!(compress(&volume, &map, &params, &Copying, &again, &provenance, &control).is_err());

@@ -66,6 +66,10 @@ fn stored_type(text: &str) -> blockmgard::Result<StoredType> {
 }
 
 impl Hints {
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        self.open() == OpenHints::default()
+    }
     pub fn open(&self) -> OpenHints {
         let fastest_first = [&self.dims1, &self.dims2, &self.dims3].into_iter().find_map(|d| d.clone());
         let reversed = fastest_first.map(|d| d.into_iter().rev().collect());
@@ -127,7 +131,11 @@ impl Input {
     }
     /// The one volume asked for.
     pub fn volume(&self) -> Result<Volume> {
-        let source = self.source()?;
+        self.volume_with(&self.hints.open())
+    }
+    /// As [`Input::volume`], with other hints than those of the command line.
+    pub fn volume_with(&self, hints: &OpenHints) -> Result<Volume> {
+        let source = open_source(&self.file, hints)?;
         let variable = source.chosen()?;
         let info = &source.dataset.variables()[variable];
         if info.steps() > 1 && self.index.is_none() {

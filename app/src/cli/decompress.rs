@@ -6,9 +6,10 @@ use super::parse;
 use super::progress::Session;
 use anyhow::Result;
 use blockmgard::Error;
-use blockmgard::job::{self, FileFormat};
+use blockmgard::job;
 use blockmgard::stream::Archive;
 use blockmgard::volume::DType;
+use blockmgard::volume::write::WriteFormat;
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub struct Decompress {
     /// Stream to read
     #[arg(value_name = "X.bmg")]
     stream: PathBuf,
-    /// File to write: .f32 or .f64 (plain little-endian values), .npy
+    /// File to write: .f32, .f64 or .raw (plain little-endian values), .npy, .vti, .nrrd, .nii, .nc
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Only this box: 10:20,0:91,5:6, one half-open interval an axis, slowest first
@@ -60,19 +61,13 @@ impl Decompress {
 }
 
 /// The format that a file's ending asks for; raw endings must name the type the stream holds.
-fn format_of(path: &Path, dtype: DType) -> Result<FileFormat> {
+fn format_of(path: &Path, dtype: DType) -> Result<WriteFormat> {
+    let format = WriteFormat::from_path(path)?;
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    let holds = |wanted: DType| {
-        let name = dtype_name(dtype);
+    let name = dtype_name(dtype);
+    if matches!(ending.as_str(), "f32" | "f64" | "d64" | "u8") && ending.replace('d', "f") != name {
         let error = Error::invalid(format!("{} asks for another type than the stream's {name}", path.display()));
-        if dtype == wanted { Ok(FileFormat::Raw) } else { Err(error.remedy(format!("name it .{name} or .npy"))) }
-    };
-    Ok(match ending.as_str() {
-        "npy" => FileFormat::Npy,
-        "f32" => holds(DType::F32)?,
-        "f64" => holds(DType::F64)?,
-        "raw" | "bin" | "dat" => FileFormat::Raw,
-        _ => Err(Error::invalid(format!("{} has no ending that says its format", path.display()))
-            .remedy("end it in .f32, .f64, .raw or .npy"))?,
-    })
+        Err(error.remedy(format!("name it .{name} or .npy")))?;
+    }
+    Ok(format)
 }

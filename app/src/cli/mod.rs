@@ -10,6 +10,7 @@ mod picture;
 mod progress;
 mod roi;
 mod tolerance;
+mod verify;
 
 use anyhow::Result;
 use blockmgard::roi::RoiSpec;
@@ -40,6 +41,8 @@ enum Command {
     Decompress(decompress::Decompress),
     /// Say what is in a file: variables of a data file, or tiers and settings of a .bmg stream
     Info(info::Info),
+    /// Check a .bmg stream against the original, value by value
+    Verify(verify::Verify),
     /// See what an ROI spec makes of a volume
     Roi(roi::Roi),
     /// Print the JSON schema of ROI specs
@@ -90,6 +93,7 @@ fn run(cli: Cli) -> Result<bool> {
         Command::Compress(c) => c.run(&session).map(|()| true),
         Command::Decompress(c) => c.run(&session).map(|()| true),
         Command::Info(c) => c.run(&session).map(|()| true),
+        Command::Verify(c) => c.run(&session),
         Command::Roi(c) => c.run(&session).map(|()| true),
         Command::Schema => {
             println!("{}", serde_json::to_string_pretty(&RoiSpec::json_schema())?);

@@ -5,15 +5,14 @@ use super::picture::{self, Canvas};
 use super::progress::Session;
 use super::tolerance::{load_roi, tiers_json};
 use anyhow::Result;
+use blockmgard::ToleranceMap;
 use blockmgard::job;
 use blockmgard::roi::RoiSpec;
-use blockmgard::stream::PartFile;
-use blockmgard::volume::{DType, Volume};
-use blockmgard::{Error, ToleranceMap};
+use blockmgard::volume::Volume;
+use blockmgard::volume::write::{Payload, WriteFormat, write_file};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
-use std::io::Write;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -24,7 +23,7 @@ pub struct Roi {
 
 #[derive(Subcommand)]
 enum RoiCommand {
-    /// Write the tolerance of every 8^3 block as .npy and count blocks before and after each propagation step
+    /// Write the tolerance of every 8^3 block and count blocks before and after each propagation step
     Map(Map),
     /// Draw the tiers over a slice
     Preview(Preview),
@@ -37,8 +36,8 @@ struct Map {
     /// ROI spec, TOML or JSON
     #[arg(long, value_name = "SPEC")]
     roi: PathBuf,
-    /// File for the map: absolute tolerances (f64; 0 lossless, inf ignore), one per block
-    #[arg(short, long, value_name = "MAP.npy")]
+    /// File for the map (.npy, .nrrd, .vti, ...): absolute tolerances (f64; 0 lossless, inf ignore), one per block
+    #[arg(short, long, value_name = "MAP")]
     output: Option<PathBuf>,
     /// Local levels to propagate through by Eq. (2)
     #[arg(short = 'L', long, default_value_t = 1)]
@@ -86,7 +85,8 @@ impl Map {
         let (volume, _, map) = resolve(&self.input, &self.roi, session)?;
         let levels = map.propagated(usize::from(self.local_levels.max(self.level)));
         if let Some(out) = &self.output {
-            write_map(&levels[usize::from(self.level)], usize::from(volume.shape.rank), out)?;
+            let payload = Payload::tolerance_map(&levels[usize::from(self.level)], &volume.shape, &volume.meta)?;
+            write_file(out, WriteFormat::from_path(out)?, &payload)?;
         }
         let extent = session.watch("range", |control| job::value_extent(&volume, control))?;
         let steps: Vec<Value> = levels.iter().map(level_json).collect();
@@ -121,15 +121,6 @@ fn levels_text(levels: &[ToleranceMap]) -> String {
         let _ = write!(out, "  {:>18.4e}", map.strictest());
     }
     out
-}
-
-fn write_map(map: &ToleranceMap, rank: usize, out: &Path) -> Result<()> {
-    let taus: Vec<u8> = map.tier_of_block.iter().flat_map(|&t| map.tiers[usize::from(t)].tau.to_le_bytes()).collect();
-    let mut file = PartFile::create(out)?;
-    let io = |e| Error::io(out, &e);
-    file.file().write_all(&job::npy_header(DType::F64, &map.blocks[3 - rank..])).map_err(io)?;
-    file.file().write_all(&taus).map_err(io)?;
-    Ok(file.commit()?)
 }
 
 impl Preview {
