@@ -21,7 +21,7 @@ MODES = [
     ["--mode", "pyramid", "--tile", "32", "--points", "6"],
     ["--mode", "hybrid"],
     ["--mode", "hybrid", "--basis", "projection", "-L", "2", "-M", "1"],
-    ["--mode", "hybrid", "-L", "0", "-M", "3", "--entropy", "class", "--budget", "uniform"],
+    ["--mode", "hybrid", "-L", "0", "-M", "3", "--budget", "uniform"],
 ]
 TOLERANCES = [1e-1, 1e-3, 1e-6, 1e-12, 0.0]
 
