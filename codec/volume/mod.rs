@@ -24,6 +24,7 @@ pub use dataset::{Dataset, Metadata, OpenHints, Values, VariableInfo, Volume};
 pub use element::{DType, Element};
 pub use field::{Field, SliceField, VecField};
 pub use filename::{NameFacts, dims_from_word, facts_from_name};
+pub use formats::suspect_missing;
 pub use mapped::{ByteLayout, MappedField, SharedBytes, map_file};
 pub use npy::NpyHeader;
 pub use registry::{Format, detect, formats, open};

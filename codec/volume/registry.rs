@@ -19,7 +19,20 @@ pub trait Format: Sync {
 /// Every format, in the order they are asked. Raw takes what nobody else wants.
 static FORMATS: &[&dyn Format] = &[
     &Npy, //
-    &NetCdf, &Nrrd, &MetaImage, &VtkXml, &VtkLegacy, &Nifti, &Mrc, &Fits, &Bov, &Raw,
+    &NetCdf,
+    &Nrrd,
+    &MetaImage,
+    &VtkXml,
+    &VtkLegacy,
+    &Nifti,
+    &Mrc,
+    &Fits,
+    &Bov,
+    &Npz,
+    &Zarr,
+    &Tiff,
+    &SliceFolder,
+    &Raw,
 ];
 
 /// Bytes shown to [`Format::sniff`].
@@ -38,6 +51,9 @@ pub fn open(path: &Path, hints: &OpenHints) -> Result<Box<dyn Dataset>> {
 
 /// The format that [`open`] would use.
 pub fn detect(path: &Path) -> Result<&'static dyn Format> {
+    if is_pattern(path) {
+        return Ok(&SliceFolder);
+    }
     let head = read_head(path)?;
     let by_content = FORMATS.iter().find(|f| f.sniff(path, &head));
     let by_ending = || FORMATS.iter().find(|f| has_ending(path, f.extensions()));

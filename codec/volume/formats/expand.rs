@@ -8,6 +8,8 @@ use std::io::Read;
 pub enum Compression {
     Gzip,
     Zlib,
+    /// Without any header.
+    Deflate,
     Zstd,
     /// A bare LZ4 block.
     Lz4,
@@ -17,7 +19,7 @@ impl Compression {
     /// No stream of this kind grows by more than this factor (zstd: within a block of repeated bytes).
     fn largest_ratio(self) -> usize {
         match self {
-            Self::Gzip | Self::Zlib => 1040,
+            Self::Gzip | Self::Zlib | Self::Deflate => 1040,
             Self::Zstd => 1 << 16,
             Self::Lz4 => 256,
         }
@@ -43,6 +45,7 @@ pub fn expand(compression: Compression, input: &[u8], expected: usize) -> Result
     let outcome = match compression {
         Compression::Gzip => flate2::read::MultiGzDecoder::new(input).take(limit).read_to_end(&mut out),
         Compression::Zlib => flate2::read::ZlibDecoder::new(input).take(limit).read_to_end(&mut out),
+        Compression::Deflate => flate2::read::DeflateDecoder::new(input).take(limit).read_to_end(&mut out),
         Compression::Zstd => zstd::Decoder::new(input).and_then(|d| d.take(limit).read_to_end(&mut out)),
         Compression::Lz4 => {
             out = lz4_flex::block::decompress(input, expected)

@@ -1,5 +1,6 @@
 //! The file formats that volumes come in, beside raw and .npy.
 
+mod blosc;
 mod bov;
 mod cf;
 mod expand;
@@ -9,14 +10,24 @@ mod metaimage;
 mod mrc;
 mod netcdf;
 mod nifti;
+mod npz;
 mod nrrd;
 mod packing;
+mod slice_folder;
+mod slices;
 mod spacing;
 mod strided;
+mod suspect;
+mod tiff_pages;
 mod tiled;
 mod vtk_data;
 mod vtk_legacy;
 mod vtk_xml;
+mod zarr;
+mod zarr_codecs;
+mod zarr_meta;
+
+pub use suspect::suspect_missing;
 
 pub(super) use bov::Bov;
 pub(super) use fits::Fits;
@@ -24,6 +35,10 @@ pub(super) use metaimage::MetaImage;
 pub(super) use mrc::Mrc;
 pub(super) use netcdf::NetCdf;
 pub(super) use nifti::Nifti;
+pub(super) use npz::Npz;
 pub(super) use nrrd::Nrrd;
+pub(super) use slice_folder::{SliceFolder, is_pattern};
+pub(super) use tiff_pages::Tiff;
 pub(super) use vtk_legacy::VtkLegacy;
 pub(super) use vtk_xml::VtkXml;
+pub(super) use zarr::Zarr;

@@ -98,7 +98,7 @@ impl<'a> Parser<'a> {
                 "VECTORS" | "NORMALS" => self.named(3)?,
                 "TENSORS" => self.named(9)?,
                 "FIELD" => self.field()?,
-                "METADATA" => while self.line().is_some_and(|l| !l.trim_ascii().is_empty()) {},
+                "METADATA" => self.skip_metadata(),
                 "LOOKUP_TABLE" => {
                     // A table of colours: four bytes, or numbers, an entry.
                     self.word()?;
@@ -152,16 +152,21 @@ impl<'a> Parser<'a> {
         self.word()?;
         let arrays: usize = self.number()?;
         for _ in 0..arrays {
-            let name = self.word()?;
-            if name == "METADATA" {
-                while self.line().is_some_and(|l| !l.trim_ascii().is_empty()) {}
-                continue;
+            let mut name = self.word()?;
+            while name == "METADATA" {
+                self.skip_metadata();
+                name = self.word()?;
             }
             let (components, tuples) = (self.number()?, self.number()?);
             let stored = self.stored_type()?;
             self.variable(&name, components, Some(tuples), stored)?;
         }
         Ok(())
+    }
+    /// Passes over the lines up to a blank one.
+    fn skip_metadata(&mut self) {
+        self.line();
+        while self.line().is_some_and(|l| !l.trim_ascii().is_empty()) {}
     }
     fn variable(&mut self, name: &str, components: usize, tuples: Option<usize>, stored: StoredType) -> Result<()> {
         if components == 0 || components > 64 {

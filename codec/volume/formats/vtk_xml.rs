@@ -104,6 +104,10 @@ impl Head {
             let before = reader.buffer_position() as usize;
             let event = reader.read_event().map_err(|e| failed(&e))?;
             let after = reader.buffer_position() as usize;
+            // Values end where the next tag begins, be it a child's.
+            if matches!(event, Event::Start(_) | Event::Empty(_) | Event::End(_)) {
+                head.end_inline(before);
+            }
             match &event {
                 Event::Start(e) | Event::Empty(e) => match e.name().as_ref() {
                     b"VTKFile" => head.file(e)?,
@@ -119,11 +123,9 @@ impl Head {
                     b"AppendedData" => head.append(e, bytes, after)?,
                     _ => {}
                 },
-                Event::End(e) => match e.name().as_ref() {
-                    b"DataArray" => head.end_inline(before),
-                    b"PointData" | b"CellData" | b"Coordinates" => section = None,
-                    _ => {}
-                },
+                Event::End(e) if matches!(e.name().as_ref(), b"PointData" | b"CellData" | b"Coordinates") => {
+                    section = None
+                }
                 Event::Eof => break,
                 _ => {}
             }
