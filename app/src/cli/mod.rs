@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod compress;
 mod decompress;
+mod demo;
 mod info;
 mod parse;
 mod picture;
@@ -49,6 +50,8 @@ enum Command {
     Schema,
     /// Measure ratio and speed on a file
     Bench(bench::Bench),
+    /// Run the main job on the bundled sample: a table, demo.png and demo.json
+    Demo(demo::Demo),
 }
 
 /// Exit codes that scripts rely on.
@@ -100,5 +103,6 @@ fn run(cli: Cli) -> Result<bool> {
             Ok(true)
         }
         Command::Bench(c) => c.run(&session).map(|()| true),
+        Command::Demo(c) => c.run(&session).map(|()| true),
     }
 }

@@ -11,7 +11,7 @@ use blockmgard::ToleranceMap;
 /// A picture of one slice, one pixel a node.
 pub struct Panel {
     pub width: usize,
-    pub height: usize,
+    /// Row after row.
     pub pixels: Vec<[u8; 3]>,
 }
 
@@ -28,10 +28,12 @@ pub fn values(slice: &Slice, values: &[f64], (lo, hi): (f64, f64)) -> Panel {
 
 /// Errors as fractions of the tolerance in inferno, 0 to 1; beyond 1 (a violated bound) they are cyan.
 pub fn errors(slice: &Slice, over_tau: &[f64]) -> Panel {
-    slice.panel(|i| match over_tau[i] {
-        e if e > 1.0 => [0, 255, 255],
-        e => colored(colorous::INFERNO, e),
-    })
+    slice.panel(|i| error_color(over_tau[i]))
+}
+
+/// The colour of one error over its tolerance.
+pub fn error_color(over_tau: f64) -> [u8; 3] {
+    if over_tau > 1.0 { [0, 255, 255] } else { colored(colorous::INFERNO, over_tau) }
 }
 
 /// The colour of each node's tier, dimmed by the values so that structures stay visible.

@@ -46,7 +46,7 @@ impl Slice {
     }
     pub fn panel(&self, color: impl Fn(usize) -> [u8; 3]) -> Panel {
         let pixels = (0..self.width * self.height).map(color).collect();
-        Panel { width: self.width, height: self.height, pixels }
+        Panel { width: self.width, pixels }
     }
     /// Such as "z = 45".
     pub fn title(&self, volume: &Volume) -> String {
