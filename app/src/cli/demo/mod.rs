@@ -78,7 +78,7 @@ fn tiers(map: &blockmgard::ToleranceMap) -> String {
     let total = map.tier_of_block.len() as f64;
     let words = map.tiers.iter().zip(map.blocks_per_tier());
     let words: Vec<String> = words
-        .map(|(t, blocks)| format!("{} +-{:.3e} ({:.0} % of blocks)", t.name, t.tau, 100.0 * blocks as f64 / total))
+        .map(|(t, blocks)| format!("{} +/-{:.3e} ({:.0} % of blocks)", t.name, t.tau, 100.0 * blocks as f64 / total))
         .collect();
     words.join(", ")
 }

@@ -7,7 +7,7 @@ use blockmgard::ToleranceMap;
 use blockmgard::roi::RoiSpec;
 use blockmgard::volume::Volume;
 
-const SCALE: usize = 3;
+const SCALE: usize = 4;
 const MARGIN: usize = 16;
 /// Height of the lines of words above a panel.
 const CAPTION: usize = 30;
@@ -68,7 +68,7 @@ fn legend(grid: &mut Grid, map: &ToleranceMap, colors: &[[u8; 3]]) {
     let (x, mut y) = (MARGIN + 2 * grid.cell.0, MARGIN + CAPTION);
     for (tier, &color) in map.tiers.iter().zip(colors) {
         grid.canvas.legend(x, y, &tier.name, color);
-        grid.canvas.text(x + 12, y + 12, &format!("+-{:.3e}", tier.tau));
+        grid.canvas.text(x + 12, y + 12, &format!("+/- {:.3e}", tier.tau));
         y += 32;
     }
     y += 16;

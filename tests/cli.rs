@@ -1,0 +1,219 @@
+//! The program as scripts use it: names, exit codes, JSON, files that appear whole or not at all.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn program(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_blockmgard"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str], folder: &Path) -> Output {
+    program(arguments, folder).output().unwrap()
+}
+
+/// Runs with --json, expects `code`, gives the JSON.
+fn json(arguments: &[&str], folder: &Path, code: i32) -> Value {
+    let output = run(&[arguments, &["--json"]].concat(), folder);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {told}"))
+}
+
+/// A folder with `wave.f32`, 20x30x40 values.
+fn folder() -> (tempfile::TempDir, Vec<f32>) {
+    let folder = tempfile::tempdir().unwrap();
+    let values: Vec<f32> = (0..20 * 30 * 40).map(|i| (i % 40) as f32 * 0.5 + ((i / 40) as f32 * 0.1).sin()).collect();
+    write(&folder.path().join("wave.f32"), &values);
+    (folder, values)
+}
+
+fn write(path: &Path, values: &[f32]) {
+    std::fs::write(path, values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>()).unwrap();
+}
+
+fn read(path: &Path, skip: usize) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap();
+    bytes[skip..].chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn compress_decompress_verify_and_info_agree_on_the_names_that_scripts_rely_on() {
+    let (folder, values) = folder();
+    let here = folder.path();
+    for mode in ["pyramid", "hybrid"] {
+        let arguments = ["compress", "wave.f32", "-o", "w.bmg", "--mode", mode, "--abs", "0.01", "--device", "cpu"];
+        let made = json(&[&arguments[..], &["--dims", "20x30x40", "--f32"]].concat(), here, 0);
+        assert!(made["ratio"].as_f64().unwrap() > 1.0);
+        assert_eq!(made["tiers"][0]["abs"], 0.01);
+        json(&["decompress", "w.bmg", "-o", "whole.f32"], here, 0);
+        let rebuilt = read(&here.join("whole.f32"), 0);
+        assert!(values.iter().zip(&rebuilt).all(|(a, b)| (f64::from(*a) - f64::from(*b)).abs() <= 0.01));
+        json(&["decompress", "w.bmg", "-o", "box.npy", "--box", "3:5,0:30,7:8"], here, 0);
+        let part = read(&here.join("box.npy"), 128);
+        let expected = (3..5).flat_map(|z| (0..30).map(move |y| (z * 30 + y) * 40 + 7)).map(|i| rebuilt[i]);
+        assert_eq!(part, expected.collect::<Vec<_>>());
+        let report = json(&["verify", "wave.f32", "w.bmg"], here, 0);
+        assert_eq!(report["violations"], 0);
+        for key in ["max_error", "max_error_over_tau", "psnr_db", "tiers"] {
+            assert!(!report[key].is_null(), "{key}");
+        }
+        let info = json(&["info", "w.bmg"], here, 0);
+        assert_eq!((&info["shape"], &info["params"]["mode"]), (&made["shape"], &Value::from(mode)));
+        let bench = json(&["bench", "wave.f32", "--dims", "20x30x40", "--mode", mode, "--runs", "1"], here, 0);
+        for key in ["compress_gbps", "decompress_gbps", "ratio", "device"] {
+            assert!(!bench[key].is_null(), "{key}");
+        }
+    }
+}
+
+#[test]
+fn exit_codes_tell_wrong_usage_failed_work_and_violated_bounds_apart() {
+    let (folder, mut values) = folder();
+    let here = folder.path();
+    let code = |arguments: &[&str]| run(arguments, here).status.code();
+    let shape = ["--dims", "20x30x40"];
+    assert_eq!(code(&[&["compress", "wave.f32", "-o", "w.bmg", "--rel", "1e-3"], &shape[..]].concat()), Some(0));
+    assert_eq!(code(&[&["compress", "wave.f32", "-o", "x.bmg"], &shape[..]].concat()), Some(2), "no tolerance");
+    assert_eq!(code(&["compress", "wave.f32", "-o", "x.bmg", "--rel", "1e-3", "--dims", "20x30x41"]), Some(2));
+    assert_eq!(code(&["compress", "wave.f32", "-o", "x.bmg", "--rel", "oops"]), Some(2));
+    assert_eq!(code(&["decompress", "w.bmg", "-o", "w.f64"]), Some(2), "another type");
+    assert_eq!(code(&["decompress", "w.bmg", "-o", "w.f32", "--box", "0:99,0:1,0:1"]), Some(2));
+    assert_eq!(code(&["compress", "absent.f32", "-o", "x.bmg", "--rel", "1e-3"]), Some(1));
+    assert_eq!(code(&["decompress", "w.bmg", "-o", "no/such/folder/w.f32"]), Some(1));
+    values[4711] += 1.0;
+    write(&here.join("other.f32"), &values);
+    assert_eq!(json(&["verify", "other.f32", "w.bmg"], here, 3)["violations"], 1);
+    let mut stream = std::fs::read(here.join("w.bmg")).unwrap();
+    let middle = stream.len() / 2;
+    stream[middle] ^= 4;
+    std::fs::write(here.join("bad.bmg"), stream).unwrap();
+    assert_eq!(code(&["verify", "wave.f32", "bad.bmg"]), Some(3));
+    assert_eq!(code(&["decompress", "bad.bmg", "-o", "w.f32"]), Some(3));
+    assert_eq!(names(here), ["bad.bmg", "other.f32", "w.bmg", "wave.f32"], "failed work leaves no file");
+}
+
+#[test]
+fn tiers_of_a_spec_reach_the_stream_and_searches_say_what_they_found() {
+    let (folder, _) = folder();
+    let here = folder.path();
+    let spec = "background = \"loose\"\n[[tier]]\nname = \"loose\"\ntolerance.range = 0.1\n[[tier]]\nname = \"strict\"\n\
+                tolerance.abs = 1e-4\n[[region]]\ntier = \"strict\"\nshape.box = { lo = [0, 0, 0], hi = [8, 8, 8] }\n";
+    std::fs::write(here.join("roi.toml"), spec).unwrap();
+    let shape = ["--dims", "20x30x40", "--roi", "roi.toml"];
+    json(&[&["compress", "wave.f32", "-o", "w.bmg"], &shape[..]].concat(), here, 0);
+    let info = json(&["info", "w.bmg"], here, 0);
+    let blocks: Vec<u64> = (0..2).map(|t| info["tiers"][t]["blocks"].as_u64().unwrap()).collect();
+    assert_eq!(blocks, [3 * 4 * 5 - 1, 1]);
+    assert_eq!(info["provenance"]["roi"]["background"], "loose");
+    let map = json(&[&["roi", "map", "wave.f32", "-o", "map.npy", "-L", "2"], &shape[..]].concat(), here, 0);
+    assert_eq!(map["levels"].as_array().unwrap().len(), 3);
+    assert_eq!(std::fs::metadata(here.join("map.npy")).unwrap().len(), 128 + 60 * 8);
+    json(&[&["roi", "preview", "wave.f32", "-o", "p.png"], &shape[..]].concat(), here, 0);
+    assert!(std::fs::read(here.join("p.png")).unwrap().starts_with(b"\x89PNG"));
+    let dims = ["--dims", "20x30x40"];
+    let found = json(&[&["compress", "wave.f32", "-o", "w.bmg", "--psnr", "60"], &dims[..]].concat(), here, 0);
+    let reached = found["search"]["reached"].as_f64().unwrap();
+    let verified = json(&["verify", "wave.f32", "w.bmg"], here, 0)["psnr_db"].as_f64().unwrap();
+    assert!(reached >= 60.0 && (reached - verified).abs() < 1e-3, "{reached} {verified}");
+    let schema = run(&["schema"], here);
+    assert!(serde_json::from_slice::<Value>(&schema.stdout).unwrap()["properties"]["tier"].is_object());
+}
+
+#[test]
+fn the_demo_compares_uniform_and_roi_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = json(&["demo", "--device", "cpu"], folder.path(), 0);
+    let runs = demo["runs"].as_array().unwrap();
+    for kind in ["uniform", "roi"] {
+        let mut named = runs.iter().filter(|r| r["name"].as_str().unwrap().contains(kind));
+        let run = named.next().unwrap();
+        for key in ["ratio", "max_error_over_tau", "psnr_db", "roi_psnr_db", "compress_gbps", "decompress_gbps"] {
+            assert!(run[key].is_number(), "{key}");
+        }
+        assert!(run["max_error_over_tau"].as_f64().unwrap() <= 1.0);
+    }
+    assert_eq!(names(folder.path()), ["demo.json", "demo.png"]);
+}
+
+/// A file of `planes` planes of 512x512 values that is far larger than the memory the job gets; mostly a hole on the disk.
+fn large_file(folder: &Path, planes: usize) -> PathBuf {
+    use std::io::{Seek, SeekFrom, Write};
+    let path = folder.join("large.f32");
+    let mut file = std::fs::File::create(&path).unwrap();
+    let plane: Vec<u8> = (0..512 * 512).flat_map(|i| ((i % 512) as f32 * 0.01).sin().to_le_bytes()).collect();
+    for z in (0..planes).step_by(40) {
+        file.seek(SeekFrom::Start((z * plane.len()) as u64)).unwrap();
+        file.write_all(&plane).unwrap();
+    }
+    file.set_len((planes * plane.len()) as u64).unwrap();
+    path
+}
+
+/// Runs to the end and returns the most anonymous memory seen, in bytes (pages of mapped files are the system's to drop).
+#[cfg(target_os = "linux")]
+fn peak_memory(command: &mut Command) -> u64 {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    let ended = loop {
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended;
+        }
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|l| l.strip_prefix("RssAnon:"));
+        let kib = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0);
+        peak = peak.max(kib * 1024);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert!(ended.success());
+    peak
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn volumes_far_larger_than_the_memory_allowed_go_through_in_both_directions() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let planes = 512;
+    let allowed = 128 << 20;
+    large_file(here, planes);
+    for mode in ["pyramid", "hybrid"] {
+        let common = ["--abs", "0.01", "--memory", "128MiB", "--mode", mode, "--device", "cpu"];
+        let compress =
+            [&["compress", "large.f32", "-o", "l.bmg", "--dims", "512x512x512", "--f32"], &common[..]].concat();
+        let used = peak_memory(&mut program(&compress, here));
+        assert!(used < allowed, "{mode}: {used} bytes to compress");
+        let back = ["decompress", "l.bmg", "-o", "back.f32", "--memory", "128MiB", "--device", "cpu"];
+        let used = peak_memory(&mut program(&back, here));
+        assert!(used < allowed, "{mode}: {used} bytes to decompress");
+        assert_eq!(std::fs::metadata(here.join("back.f32")).unwrap().len(), planes as u64 * 512 * 512 * 4);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_leaves_no_half_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    large_file(here, 512);
+    let arguments = ["compress", "large.f32", "-o", "l.bmg", "--dims", "512x512x512", "--f32", "--abs", "1e-6"];
+    let mut child = program(&arguments, here).stderr(Stdio::null()).spawn().unwrap();
+    while !here.join("l.bmg.part").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "the job ended before it could be stopped");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(names(here), ["large.f32"]);
+}
