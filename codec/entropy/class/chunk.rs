@@ -104,21 +104,7 @@ pub fn decode_chunk(layout: &ChunkLayout, payload: &[u8], symbols: &mut ChunkSym
     }
     let split = Split::from_code(code)?;
     let mut reader = Reader { rest };
-    let flags = reader.take(1, "flags")?[0];
-    if flags & !(HAS_LISTS | WIDE_SIZES) != 0 {
-        return Err(Error::corrupt(format!("chunk payload: unknown flags {flags:#x}")));
-    }
-    let mut sizes = Vec::with_capacity(split.streams());
-    for _ in 0..split.streams() {
-        let mut of_stream = [0usize; 4];
-        for size in &mut of_stream[..if flags & HAS_LISTS != 0 { 4 } else { 1 }] {
-            let mut word = [0; 4];
-            let width = if flags & WIDE_SIZES != 0 { 4 } else { 2 };
-            word[..width].copy_from_slice(reader.take(width, "sizes")?);
-            *size = u32::from_le_bytes(word) as usize;
-        }
-        sizes.push(of_stream);
-    }
+    let sizes = read_sizes(split.streams(), &mut reader)?;
     let slots = Slots::of(layout);
     // between two checks a decoder reads at most the classes of a tile and one unit
     let longest =
@@ -130,6 +116,23 @@ pub fn decode_chunk(layout: &ChunkLayout, payload: &[u8], symbols: &mut ChunkSym
             .map_err(|e| Error { message: format!("chunk payload, stream {stream}: {}", e.message), ..e })?;
     }
     if reader.rest.is_empty() { Ok(()) } else { Err(Error::corrupt("chunk payload: bytes after the last stream")) }
+}
+
+/// Flags, then words, escapes, exact values and raw bytes of each stream.
+fn read_sizes(streams: usize, reader: &mut Reader) -> Result<Vec<[usize; 4]>> {
+    let flags = reader.take(1, "flags")?[0];
+    if flags & !(HAS_LISTS | WIDE_SIZES) != 0 {
+        return Err(Error::corrupt(format!("chunk payload: unknown flags {flags:#x}")));
+    }
+    let count = if flags & HAS_LISTS != 0 { 4 } else { 1 };
+    let width = if flags & WIDE_SIZES != 0 { 4 } else { 2 };
+    let mut sizes = vec![[0; 4]; streams];
+    for size in sizes.iter_mut().flat_map(|of_stream| &mut of_stream[..count]) {
+        let mut word = [0; 4];
+        word[..width].copy_from_slice(reader.take(width, "sizes")?);
+        *size = u32::from_le_bytes(word) as usize;
+    }
+    Ok(sizes)
 }
 
 /// The bytes not yet read.

@@ -18,6 +18,34 @@ pub const STATE_MIN: u32 = 1 << 15;
 /// Words beyond the last one in use that vector code may touch.
 pub const SLACK: usize = 32;
 
+/// The vector code to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Vector {
+    None,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Vector {
+    /// What this machine can run for so many lanes, plain code first.
+    fn available(lanes: usize) -> impl DoubleEndedIterator<Item = Self> {
+        let mut all = [Some(Self::None), None, None];
+        #[cfg(target_arch = "x86_64")]
+        {
+            all[1] = (lanes >= avx2::WIDTH && avx2::available()).then_some(Self::Avx2);
+            all[2] = (lanes >= avx512::WIDTH && avx512::available()).then_some(Self::Avx512);
+        }
+        all.into_iter().flatten()
+    }
+
+    /// The fastest.
+    fn of_lanes(lanes: usize) -> Self {
+        Self::available(lanes).next_back().unwrap_or(Self::None)
+    }
+}
+
 /// Codes backwards: the last token first, words from the end of the buffer to its front.
 pub struct Encoder {
     states: [u32; MAX_LANES],
@@ -31,13 +59,6 @@ impl Encoder {
     pub fn new(lanes: usize, capacity: usize) -> Self {
         let room = capacity + SLACK;
         Self { states: [STATE_MIN; MAX_LANES], lanes, words: vec![0; room], at: room }
-    }
-
-    /// What the vector code relies on: room for a word per token, and tokens that are in the table.
-    #[cfg(target_arch = "x86_64")]
-    fn check(&self, table: &Table, tokens: &[u8]) {
-        let largest = tokens.iter().fold(0, |most, &t| most.max(t));
-        assert!(self.at >= tokens.len() + SLACK && largest <= table.escape());
     }
 
     #[inline(always)]
@@ -55,22 +76,26 @@ impl Encoder {
 
     /// Codes the tokens of a unit with one table.
     pub fn put(&mut self, table: &Table, tokens: &[u8]) {
-        #[cfg(target_arch = "x86_64")]
-        if self.lanes >= 16 && avx512::available() {
-            self.check(table, tokens);
-            // SAFETY: the features are there, and `check` has made sure of the rest.
-            self.at = unsafe { avx512::encode(table, &mut self.states, self.lanes, &mut self.words, self.at, tokens) };
-            return;
-        }
-        #[cfg(target_arch = "x86_64")]
-        if self.lanes >= avx2::WIDTH && avx2::available() {
-            self.check(table, tokens);
+        self.put_with(Vector::of_lanes(self.lanes), table, tokens);
+    }
+
+    fn put_with(&mut self, vector: Vector, table: &Table, tokens: &[u8]) {
+        // what the vector code relies on: room for a word per token, and tokens that are in the table
+        let largest = tokens.iter().fold(0, |most, &t| most.max(t));
+        assert!(self.at >= tokens.len() + SLACK && largest <= table.escape());
+        let (states, words) = (&mut self.states, &mut self.words);
+        match vector {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Vector` names it only where the features are there; the assertion made sure of the rest.
+            Vector::Avx512 => self.at = unsafe { avx512::encode(table, states, self.lanes, words, self.at, tokens) },
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            self.at = unsafe { avx2::encode(table, &mut self.states, self.lanes, &mut self.words, self.at, tokens) };
-            return;
-        }
-        for (i, &token) in tokens.iter().enumerate().rev() {
-            self.step(i & (self.lanes - 1), &table.encode[token as usize]);
+            Vector::Avx2 => self.at = unsafe { avx2::encode(table, states, self.lanes, words, self.at, tokens) },
+            Vector::None => {
+                for (i, &token) in tokens.iter().enumerate().rev() {
+                    self.step(i & (self.lanes - 1), &table.encode[token as usize]);
+                }
+            }
         }
     }
 
@@ -101,7 +126,7 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// `words` holds `count` words and padding.
+    /// `words` holds `count` words and padding; states are at least [`STATE_MIN`] and below 2^31.
     pub fn new(states: &[u32], words: &'a [u16], count: usize) -> Self {
         let mut all = [0; MAX_LANES];
         all[..states.len()].copy_from_slice(states);
@@ -121,22 +146,28 @@ impl<'a> Decoder<'a> {
 
     /// Decodes the tokens of a unit.
     pub fn get(&mut self, table: &Table, tokens: &mut [u8]) {
-        #[cfg(target_arch = "x86_64")]
-        if self.lanes >= 16 && avx512::available() {
-            assert!(self.words.len() >= self.at + tokens.len() + SLACK);
-            // SAFETY: the features are there, and the line above has made sure of the rest.
-            self.at = unsafe { avx512::decode(table, &mut self.states, self.lanes, self.words, self.at, tokens) };
-            return;
-        }
-        #[cfg(target_arch = "x86_64")]
-        if self.lanes >= avx2::WIDTH && avx2::available() {
-            assert!(self.words.len() >= self.at + tokens.len() + SLACK);
+        self.get_with(Vector::of_lanes(self.lanes), table, tokens);
+    }
+
+    fn get_with(&mut self, vector: Vector, table: &Table, tokens: &mut [u8]) {
+        // what the vector code relies on
+        assert!(self.words.len() >= self.at + tokens.len() + SLACK);
+        match vector {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Vector` names it only where the features are there; the assertion made sure of the rest.
+            Vector::Avx512 => {
+                self.at = unsafe { avx512::decode(table, &mut self.states, self.lanes, self.words, self.at, tokens) };
+            }
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            self.at = unsafe { avx2::decode(table, &mut self.states, self.lanes, self.words, self.at, tokens) };
-            return;
-        }
-        for (i, token) in tokens.iter_mut().enumerate() {
-            *token = self.step(i & (self.lanes - 1), table);
+            Vector::Avx2 => {
+                self.at = unsafe { avx2::decode(table, &mut self.states, self.lanes, self.words, self.at, tokens) };
+            }
+            Vector::None => {
+                for (i, token) in tokens.iter_mut().enumerate() {
+                    *token = self.step(i & (self.lanes - 1), table);
+                }
+            }
         }
     }
 
@@ -153,5 +184,51 @@ impl<'a> Decoder<'a> {
     /// Whether every word is used and every lane is back at its start, as it must be after the last token.
     pub fn is_finished(&self) -> bool {
         self.at == self.count && self.states[..self.lanes].iter().all(|&x| x == STATE_MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables::TABLES;
+    use super::*;
+
+    #[test]
+    fn vector_code_gives_the_words_of_plain_code() {
+        for (index, table) in TABLES.symbols.iter().enumerate() {
+            for lanes in [1, 2, 4, 8, 16, 32] {
+                for count in [1, 7, 33, 448, 601] {
+                    let mut slot = (index * 977 + lanes * 31 + count) as u32;
+                    let token = |_| {
+                        slot = slot.wrapping_mul(1664525).wrapping_add(1013904223);
+                        table.decode[(slot >> 21) as usize] as u8
+                    };
+                    let tokens: Vec<u8> = (0..count).map(token).collect();
+                    check(table, lanes, &tokens);
+                }
+            }
+        }
+    }
+
+    fn check(table: &Table, lanes: usize, tokens: &[u8]) {
+        let encode = |vector| {
+            let mut encoder = Encoder::new(lanes, 2 * tokens.len());
+            encoder.put_with(vector, table, tokens);
+            encoder.put_with(vector, table, tokens);
+            let (states, words) = encoder.finish();
+            (states.to_vec(), words.to_vec())
+        };
+        let (states, mut words) = encode(Vector::None);
+        let count = words.len();
+        for vector in Vector::available(lanes) {
+            assert!(encode(vector) == (states.clone(), words[..count].to_vec()), "{vector:?}, {lanes} lanes");
+            words.resize(count + tokens.len() + SLACK, 0xabcd);
+            let mut decoder = Decoder::new(&states, &words, count);
+            let mut back = vec![0; tokens.len()];
+            for _ in 0..2 {
+                decoder.get_with(vector, table, &mut back);
+                assert!(back == tokens, "{vector:?}, {lanes} lanes");
+            }
+            assert!(decoder.is_finished());
+        }
     }
 }

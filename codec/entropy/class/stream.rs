@@ -3,11 +3,11 @@
 use super::bits::BitWriter;
 use super::choice::{ALL_EQUAL, Form, PLAIN};
 use super::chunk::Reader;
-use super::rans::{Encoder, MAX_LANES};
+use super::rans::{Encoder, MAX_LANES, STATE_MIN};
 use super::slots::{Contexts, Slots, class_rounds};
 use super::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileRef, Unit};
 use super::tables::{EXACT_CLASS, TABLES, Table};
-use crate::Result;
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// The content of a stream in the order of its bytes.
@@ -43,6 +43,10 @@ impl StreamParts {
     /// `padding` words of zero are added, so that a damaged stream cannot read beyond the buffer between two checks.
     pub fn read(sizes: [usize; 4], lanes: usize, bits: u32, padding: usize, reader: &mut Reader) -> Result<Self> {
         let states = reader.take(4 * lanes, "states")?;
+        let states: Vec<u32> = states.as_chunks().0.iter().map(|&x| u32::from_le_bytes(x)).collect();
+        if states.iter().any(|&x| !(STATE_MIN..1 << 31).contains(&x)) {
+            return Err(Error::corrupt("chunk payload: a state is out of range"));
+        }
         let words = reader.take(2 * sizes[0], "words")?;
         let escapes = reader.take(2 * sizes[1], "escapes")?;
         let exact = reader.take(bits as usize / 8 * sizes[2], "exact values")?;
@@ -51,7 +55,7 @@ impl StreamParts {
         let mut padded = as_words(words);
         padded.resize(sizes[0] + padding, 0);
         Ok(Self {
-            states: states.as_chunks().0.iter().map(|&x| u32::from_le_bytes(x)).collect(),
+            states,
             words: padded,
             escapes: as_words(escapes),
             exact: exact.chunks_exact(bits as usize / 8).map(little_endian).collect(),

@@ -108,6 +108,43 @@ fn an_all_zero_chunk_is_one_byte() {
     assert_eq!(round_trip(&layout, &symbols).len(), 1);
 }
 
+/// Symbols made by integers only, so that every machine makes the same: `spread` is their typical bit length.
+fn reproducible(layout: &ChunkLayout, seed: u64, spread: u64, exact_per_1000: u64) -> ChunkSymbols {
+    let mut random = Random(seed);
+    let mut symbols = ChunkSymbols::default();
+    for _ in 0..layout.nodes {
+        let (exact, size, q) = (random.next() % 1000, random.next() % (2 * spread + 1), random.next());
+        let magnitude = (q >> 1 & ((1 << size.min(15)) - 1)) as i16;
+        symbols.q.push(match (exact < exact_per_1000, q & 1) {
+            (true, _) => EXACT,
+            (_, 0) => magnitude,
+            _ => -magnitude,
+        });
+        symbols.delta.push(random.next() & ((1 << (size + 10)) - 1));
+    }
+    if exact_per_1000 == 0 {
+        symbols.delta.clear();
+    }
+    symbols
+}
+
+/// A change here is a change of the format: old files would not open.
+#[test]
+fn the_bytes_stay_what_they_are() {
+    let small = layout(&[1, 4, 30], 2, 32);
+    let payload = round_trip(&small, &reproducible(&small, 7, 1, 0));
+    let words = [45, 1, 0, 33, 230, 18, 15, 26, 112, 105, 145, 231, 243, 50, 227, 17, 144, 82, 25, 249, 80, 78, 255u8];
+    assert_eq!(payload, [&[1, 0, 10, 0, 2][..], &words].concat());
+    let mut all = Vec::new();
+    for (spread, exact, bits) in
+        [(0, 3, 32), (1, 0, 32), (2, 2, 32), (5, 0, 64), (7, 500, 64), (3, 1000, 64), (7, 1000, 32)]
+    {
+        let large = layout(&[19, 98, 604, 419, 419, 419, 419], 64, bits);
+        all.extend(round_trip(&large, &reproducible(&large, 11, spread, exact)));
+    }
+    assert_eq!((all.len(), crc32fast::hash(&all)), (2_153_030, 429_940_787));
+}
+
 #[test]
 fn a_single_node_survives() {
     for q in [1, -1, 32767, -32767] {

@@ -5,7 +5,7 @@ use super::{MAX_LANES, STATE_MIN};
 use std::arch::x86_64::*;
 
 /// States in one register.
-const WIDTH: usize = 16;
+pub const WIDTH: usize = 16;
 
 /// Whether this machine can run [`encode`] and [`decode`].
 pub fn available() -> bool {
