@@ -5,19 +5,20 @@
 
 Makes a virtual environment under target/formats-check, writes a small file in every format with the format's usual
 Python package, lets `tests/formats_dump.rs` read them all, and compares values, missing masks, units and geometry. Then
-the other way round: files that blockmgard wrote are read by Python. FILEs (NetCDF, HDF5, VTK) are compared as well.
+the other way round: files that blockmgard wrote are read by Python. FILEs (NetCDF, VTK, raw ones with their shape in the name; also as .zst) are compared as well.
 """
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "formats-check"
-PACKAGES = "numpy xarray netCDF4 h5py vtk nibabel pynrrd SimpleITK tifffile mrcfile astropy zarr numcodecs pillow imagecodecs".split()
+PACKAGES = "numpy xarray netCDF4 h5py vtk nibabel pynrrd SimpleITK tifffile mrcfile astropy zarr numcodecs pillow imagecodecs zstandard".split()
 
 
 def in_venv():
@@ -44,6 +45,7 @@ import tifffile
 import vtk
 import xarray
 import zarr
+import zstandard
 from astropy.io import fits
 from PIL import Image
 from vtk.util.numpy_support import numpy_to_vtk, vtk_to_numpy
@@ -311,11 +313,20 @@ def read_vtk(path):
 
 def expect_given(path):
     """A file named on the command line, read by the usual package."""
+    inner, packed = (path[:-4], True) if path.endswith(".zst") else (path, False)
+    content = pathlib.Path(path).read_bytes()
+    content = zstandard.ZstdDecompressor().decompressobj().decompress(content) if packed else content
+    if dims := re.search(r"_(\d+(?:x\d+)+)[._]", inner):
+        order = ">" if "bigendian" in inner else "<"
+        shape = [int(n) for n in dims[1].split("x")]
+        values = np.frombuffer(content, f"{order}f{int(inner[-2:]) // 8}").reshape([-1] + shape[-3:])
+        expect(path, values[-1])
+        return
     if path.endswith((".vti", ".vtr")):
         for name, values in read_vtk(path):
             expect(path, values, name)
         return
-    with netCDF4.Dataset(path) as n:
+    with netCDF4.Dataset(inner, memory=content) as n:
         bounds = {getattr(v, "bounds", None) for v in n.variables.values()}
         for name, v in n.variables.items():
             if v.ndim and v.dtype.kind in "iuf" and v.dimensions != (name,) and name not in bounds:

@@ -32,6 +32,7 @@ static FORMATS: &[&dyn Format] = &[
     &Zarr,
     &Tiff,
     &SliceFolder,
+    &Wrapped,
     &Raw,
 ];
 

@@ -101,7 +101,7 @@ impl Unit {
     fn count(&self, key: &str) -> Result<usize> {
         let bad = || Error::corrupt(format!("the FITS header has no number {key}"));
         let value = self.number(key).ok_or_else(bad)?;
-        if value >= 0.0 && value <= 1e15 && value.fract() == 0.0 { Ok(value as usize) } else { Err(bad()) }
+        if (0.0..=1e15).contains(&value) && value.fract() == 0.0 { Ok(value as usize) } else { Err(bad()) }
     }
     /// Slowest first; empty where there are no data.
     fn extents(&self) -> Result<Vec<usize>> {

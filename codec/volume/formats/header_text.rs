@@ -41,7 +41,7 @@ pub fn reversed_extents(key: &str, text: &str) -> Result<Vec<usize>> {
 pub fn total_bytes(extents: &[usize], components: usize, value_bytes: usize) -> Result<usize> {
     extents
         .iter()
-        .try_fold(components.checked_mul(value_bytes).unwrap_or(usize::MAX), |p, &n| p.checked_mul(n))
+        .try_fold(components.saturating_mul(value_bytes), |p, &n| p.checked_mul(n))
         .filter(|&b| b < usize::MAX / 2)
         .ok_or_else(|| Error::corrupt(format!("shape {extents:?} has too many values to exist")))
 }

@@ -51,7 +51,7 @@ impl Format for NetCdf {
             Err(_) => open_file(path, NcMetadataMode::Lossy).map_err(fail)?,
         };
         let mut found = Vec::new();
-        collect(&file, file.root_group().map_err(fail)?, "", &mut found);
+        collect(file.root_group().map_err(fail)?, "", &mut found);
         if found.is_empty() {
             return Err(Error::invalid(format!("{} holds no numeric variable", path.display())));
         }
@@ -162,12 +162,7 @@ impl NcDataset {
 }
 
 /// Numeric variables of a group and those below it, as (path, path of the group, variable, type).
-fn collect<'a>(
-    file: &NcFile,
-    group: &'a NcGroup,
-    scope: &str,
-    found: &mut Vec<(String, String, &'a NcVariable, StoredType)>,
-) {
+fn collect<'a>(group: &'a NcGroup, scope: &str, found: &mut Vec<(String, String, &'a NcVariable, StoredType)>) {
     let join = |name: &str| if scope.is_empty() { name.to_string() } else { format!("{scope}/{name}") };
     for var in &group.variables {
         let Some(stored) = stored_type(&var.dtype) else { continue };
@@ -178,7 +173,7 @@ fn collect<'a>(
         }
     }
     for child in &group.groups {
-        collect(file, child, &join(&child.name), found);
+        collect(child, &join(&child.name), found);
     }
 }
 

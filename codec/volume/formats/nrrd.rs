@@ -128,7 +128,7 @@ impl Header {
                 let total = total.saturating_add(skip);
                 Ok((Arc::new(expand(Compression::Gzip, &stored[start.min(stored.len())..], total)?), skip))
             }
-            "ascii" | "text" | "txt" => Ok((Arc::new(self.from_text(&stored[start.min(stored.len())..], total)?), 0)),
+            "ascii" | "text" | "txt" => Ok((Arc::new(self.parse_text(&stored[start.min(stored.len())..], total)?), 0)),
             other => Err(unsupported(format!("NRRD encoding '{other}'")).remedy("save it as raw or gzip")),
         }
     }
@@ -141,7 +141,7 @@ impl Header {
         Ok(at)
     }
     /// Values written as text, as native f64 bytes.
-    fn from_text(&self, bytes: &[u8], total: usize) -> Result<Vec<u8>> {
+    fn parse_text(&self, bytes: &[u8], total: usize) -> Result<Vec<u8>> {
         let text = std::str::from_utf8(bytes).map_err(|_| Error::corrupt("NRRD text data are not text"))?;
         let count = total / self.stored()?.bytes();
         let out: Vec<u8> = numbers::<f64>("data", text)?.into_iter().take(count).flat_map(f64::to_ne_bytes).collect();

@@ -133,11 +133,14 @@ fn without_digits(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().chars().filter(|c| !c.is_ascii_digit()).collect()).unwrap_or_default()
 }
 
+/// Reads the plane of one file.
+type Decode = fn(&Path) -> Result<(PlaneShape, Vec<u8>)>;
+
 /// One image file per plane.
 struct Files {
     files: Vec<PathBuf>,
     shape: PlaneShape,
-    decode: fn(&Path) -> Result<(PlaneShape, Vec<u8>)>,
+    decode: Decode,
 }
 
 impl Planes for Files {
