@@ -274,9 +274,11 @@ def write_vtk():
             w.SetFileName(str(path))
             w.SetFileType(1 + binary)
             w.Write()
-            expect(path, VTK_ARRAYS["scalar"], "scalar", geometry=True)
+            # Text keeps six digits.
+            kept = np.vectorize(lambda v: v if binary else float(f"{v:g}"))
+            expect(path, kept(VTK_ARRAYS["scalar"]).astype("f4"), "scalar", geometry=True)
             expect(path, VTK_ARRAYS["count"], "count")
-            expect(path, VTK_ARRAYS["vector"][..., 2], "vector.2")
+            expect(path, kept(VTK_ARRAYS["vector"][..., 2]), "vector.2")
 
 
 def write_arrays():
@@ -431,7 +433,7 @@ def main():
     source[0, 0, :4] = [-999.0, np.nan, np.inf, -0.0]
     np.save(FILES / "written" / "source.npy", source)
     (FILES / "files.txt").write_text("\n".join(dict.fromkeys(path for path, _ in EXPECTED)))
-    command = ["cargo", "test", "--release", "-p", "blockmgard", "--test", "formats_dump", "--", "--ignored"]
+    command = ["cargo", "test", "--release", "-p", "blockmgard", *os.environ.get("CARGO_OPTIONS", "").split(), "--test", "formats_dump", "--", "--ignored"]
     subprocess.run(command, cwd=ROOT, env={**os.environ, "BLOCKMGARD_CHECK": str(FILES)}, check=True)
     sys.exit(1 if compare() + check_written() else 0)
 
