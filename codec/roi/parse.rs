@@ -26,17 +26,18 @@ impl RoiSpec {
     /// Parses TOML, or JSON when the text starts with a brace, and checks all that can be checked without a volume.
     pub fn parse(text: &str) -> Result<Self> {
         let json = text.trim_start().starts_with('{');
-        let spec: Self = if json {
+        let mut spec: Self = if json {
             serde_json::from_str(text).map_err(|e| json_error(&e))?
         } else {
             toml::from_str(text).map_err(|e| toml_error(text, &e))?
         };
         spec.check_entries().map_err(|(table, index, mut e)| {
-            if let Some(line) = line_of_entry(text, json, table, index) {
+            if let Some(line) = entry_lines(text, json, table).get(index) {
                 e.message = format!("line {line}: {}", e.message);
             }
             e
         })?;
+        spec.lines = entry_lines(text, json, "region");
         Ok(spec)
     }
     /// As TOML, the form for people.
@@ -150,22 +151,31 @@ fn line_at(text: &str, byte: usize) -> usize {
     1 + text.as_bytes()[..byte.min(text.len())].iter().filter(|b| **b == b'\n').count()
 }
 
-/// The line of an entry of a list at the top of a spec, or of a single key.
-fn line_of_entry(text: &str, json: bool, key: &str, index: usize) -> Option<usize> {
-    let byte = if json { json_entry(text, key, index) } else { toml_entry(text, key, index) };
-    byte.map(|b| line_at(text, b))
+/// The lines of the entries of a list at the top of a spec that was read without error, or of a single key.
+fn entry_lines(text: &str, json: bool, key: &str) -> Vec<usize> {
+    let starts = if json { json_entries(text, key) } else { toml_entries(text, key) };
+    let (mut line, mut from) = (1, 0);
+    let line_of = |start: usize| {
+        line += line_at(&text[from..], start - from) - 1;
+        from = start;
+        line
+    };
+    starts.into_iter().map(line_of).collect()
 }
 
-fn toml_entry(text: &str, key: &str, index: usize) -> Option<usize> {
-    let table = toml::de::DeTable::parse(text).ok()?;
-    let value = table.get_ref().get(key)?;
-    let entry = value.get_ref().as_array().and_then(|a| a.get(index)).map(|v| v.span());
-    Some(entry.unwrap_or_else(|| value.span()).start)
+fn toml_entries(text: &str, key: &str) -> Vec<usize> {
+    let Ok(table) = toml::de::DeTable::parse(text) else { return Vec::new() };
+    let Some(value) = table.get_ref().get(key) else { return Vec::new() };
+    match value.get_ref().as_array() {
+        Some(entries) => entries.iter().map(|v| v.span().start).collect(),
+        None => vec![value.span().start],
+    }
 }
 
-/// Finds an entry by counting brackets; the text is known to be JSON.
-fn json_entry(text: &str, key: &str, index: usize) -> Option<usize> {
-    let (mut depth, mut in_string, mut escaped, mut inside, mut entries) = (0, false, false, false, 0);
+/// Finds entries by counting brackets.
+fn json_entries(text: &str, key: &str) -> Vec<usize> {
+    let (mut depth, mut in_string, mut escaped, mut inside) = (0, false, false, false);
+    let mut starts = Vec::new();
     let quoted = format!("\"{key}\"");
     for (i, b) in text.bytes().enumerate() {
         if in_string {
@@ -179,22 +189,19 @@ fn json_entry(text: &str, key: &str, index: usize) -> Option<usize> {
                 if depth == 1 {
                     inside = text[i..].starts_with(&quoted);
                     if inside && key == "background" {
-                        return Some(i);
+                        starts.push(i);
                     }
                 }
             }
             b'{' | b'[' => {
                 depth += 1;
                 if inside && depth == 3 {
-                    if entries == index {
-                        return Some(i);
-                    }
-                    entries += 1;
+                    starts.push(i);
                 }
             }
             b'}' | b']' => depth -= 1,
             _ => {}
         }
     }
-    None
+    starts
 }

@@ -43,7 +43,10 @@ impl RegionSpec {
             }
             RegionShape::Fraction(i) => {
                 let (lo, hi) = i.ends(0.0, 1.0);
-                let value = |f: f64| if f >= 1.0 { stats.max } else { stats.min * (1.0 - f) + stats.max * f };
+                // From the minimum on, so that fraction 0 is the smallest value itself; halves, since the range may overflow.
+                let value = |f: f64| {
+                    if f >= 1.0 { stats.max } else { stats.min + (stats.max / 2.0 - stats.min / 2.0) * (2.0 * f) }
+                };
                 analysis.values_within(value(lo), value(hi), control)?
             }
             RegionShape::Gradient(i) => {

@@ -27,6 +27,10 @@ pub struct RoiSpec {
     #[serde(skip)]
     #[schemars(skip)]
     pub folder: PathBuf,
+    /// Lines that the regions stand on, where the spec was read from text: for messages about them.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub lines: Vec<usize>,
 }
 
 /// A named tolerance.
@@ -186,6 +190,7 @@ impl RoiSpec {
             tiers: vec![TierSpec { name: name.into(), tolerance, color: None }],
             regions: Vec::new(),
             folder: PathBuf::new(),
+            lines: Vec::new(),
         }
     }
     /// Position of a tier by its name.
@@ -205,14 +210,16 @@ impl RoiSpec {
     pub fn json_schema() -> serde_json::Value {
         schemars::schema_for!(RoiSpec).to_value()
     }
-    /// What people call a region in messages: its place and name.
+    /// What people call a region in messages: its line, where it is known, its place and its name.
     pub(super) fn region_title(&self, index: usize) -> String {
+        let line = self.lines.get(index).filter(|_| self.lines.len() == self.regions.len());
+        let line = line.map(|l| format!("line {l}: ")).unwrap_or_default();
         match self.regions.get(index).map(|r| r.name.as_str()) {
-            None | Some("") => format!("region {}", index + 1),
-            Some(name) => format!("region {} \"{name}\"", index + 1),
+            None | Some("") => format!("{line}region {}", index + 1),
+            Some(name) => format!("{line}region {} \"{name}\"", index + 1),
         }
     }
-    /// Tiers of all regions and the background as positions.
+    /// Position of a tier that must be there.
     ///
     /// # Errors
     /// When a name is none of the tiers'.

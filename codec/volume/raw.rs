@@ -194,4 +194,20 @@ mod tests {
         assert!(f.as_slice().is_none());
         assert_eq!(values_f32(&v), [0.0, 1.0, 2.0, 255.0]);
     }
+
+    #[test]
+    fn more_than_2_to_the_31_values_are_reached_without_reading_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sparse_32769x65536.f32");
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_len(32769 * 65536 * 4).unwrap();
+        use std::io::{Seek, SeekFrom, Write};
+        (&file).seek(SeekFrom::End(-4)).unwrap();
+        (&file).write_all(&7f32.to_le_bytes()).unwrap();
+        let v = open(&path, &OpenHints::default()).unwrap().open(0, 0).unwrap();
+        let Values::F32(f) = &v.values else { panic!() };
+        let mut last = [0.0; 2];
+        f.read_row(0, 32768, 65534, &mut last).unwrap();
+        assert_eq!((v.shape.len() > 1 << 31, last), (true, [0.0, 7.0]));
+    }
 }

@@ -140,3 +140,41 @@ pub(crate) fn gather<T: Element>(
         (StoredType::I64, _) => convert!(i64, |v: i64| T::from_f64(v as f64)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_is_read_in_both_byte_orders_and_with_strides() {
+        fn check<const N: usize>(stored: StoredType, le: [u8; N], expected: f64) {
+            let mut be = le;
+            be.reverse();
+            for (bytes, big_endian) in [(le, false), (be, true)] {
+                let spaced = [&[0u8; 3][..], &bytes, &[0; 3], &bytes].concat();
+                let (mut wide, mut narrow) = ([0f64; 2], [0f32; 2]);
+                gather(&spaced, 3, N + 3, stored, big_endian, &mut wide);
+                gather(&[bytes, bytes].concat(), 0, N, stored, big_endian, &mut narrow);
+                assert_eq!((wide, narrow), ([expected; 2], [expected as f32; 2]), "{stored} {big_endian}");
+            }
+        }
+        check(StoredType::U8, [200], 200.0);
+        check(StoredType::I8, [200], -56.0);
+        check(StoredType::U16, 40_000u16.to_le_bytes(), 40_000.0);
+        check(StoredType::I16, (-3i16).to_le_bytes(), -3.0);
+        check(StoredType::U32, 4_000_000_000u32.to_le_bytes(), 4e9);
+        check(StoredType::I32, (-70_000i32).to_le_bytes(), -70_000.0);
+        check(StoredType::U64, (1u64 << 53).to_le_bytes(), 9_007_199_254_740_992.0);
+        check(StoredType::I64, (-5i64).to_le_bytes(), -5.0);
+        check(StoredType::F32, 1.5f32.to_le_bytes(), 1.5);
+        check(StoredType::F64, (-2.25f64).to_le_bytes(), -2.25);
+    }
+
+    #[test]
+    fn the_payload_of_a_nan_survives() {
+        let bits = 0x7fa0_1234u32;
+        let mut out = [0f32];
+        gather(&bits.to_be_bytes(), 0, 4, StoredType::F32, true, &mut out);
+        assert_eq!(out[0].to_bits(), bits);
+    }
+}

@@ -33,12 +33,11 @@ impl MaskRuns {
     /// An empty mask for volumes of this shape.
     ///
     /// # Errors
-    /// When axis 2 has 2^32 nodes or more.
+    /// When axis 2 has 2^32 nodes or more, or another axis more than 2^20.
     pub fn new(shape: Shape) -> Result<Self> {
-        if shape.n[2] >= u32::MAX as usize {
-            return Err(Error::invalid(format!(
-                "a volume of shape {shape} is too long along its last axis to be painted"
-            )));
+        if shape.n[2] >= u32::MAX as usize || shape.n[0].max(shape.n[1]) > 1 << 20 {
+            return Err(Error::invalid(format!("a volume of shape {shape} is too long along an axis to be painted"))
+                .remedy("give the region as a shape or a mask file"));
         }
         Ok(Self { shape, slices: vec![None; shape.n[0]], count: 0 })
     }

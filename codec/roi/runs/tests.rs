@@ -70,6 +70,10 @@ fn a_plain_list_reads_and_bad_runs_are_named() {
     for bad in ["[[4, 0, 1]]", "[[0, 3, 3]]", "[[0, 0, 10]]", "[[0, 1]]"] {
         assert!(read(bad).unwrap_err().to_string().contains("no run of a volume of shape 4x9"), "{bad}");
     }
+    for huge in ["[281474976710656, 1, 1]", "[1, 281474976710656, 1]", "[281474976710656]"] {
+        let text = format!(r#"{{"shape": {huge}, "runs": []}}"#);
+        assert!(serde_json::from_str::<MaskRuns>(&text).unwrap_err().to_string().contains("too long"));
+    }
     assert!(read("7").unwrap_err().to_string().contains("base64 string or a list"));
 }
 
