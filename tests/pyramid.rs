@@ -2,8 +2,10 @@
 
 mod pyramid_support;
 
-use blockmgard::transform::pyramid::Real;
-use blockmgard::{Element, Params, Region, Shape, Tier, ToleranceMap};
+use blockmgard::params::Points;
+use blockmgard::transform::pyramid::{Real, preview};
+use blockmgard::{Control, Element, Params, Region, Shape, Tier, ToleranceMap};
+use proptest::prelude::*;
 use pyramid_support::{Case, KINDS, Random, ugly};
 
 fn uniform<T: Real>(n: [usize; 3], values: Vec<T>, tau: f64, tile: u8) -> Case<T> {
@@ -84,6 +86,84 @@ fn a_box_decodes_alone_to_the_same_bits() {
                     assert_eq!(all[(z * 66 + y) * 131 + x].to_bits64(), part.next().unwrap().to_bits64());
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn a_preview_holds_the_frame_at_its_coordinates() {
+    let case = mixed::<f64>("smooth", [60, 45, 77], 3, 8);
+    let parts = case.encode().unwrap();
+    let all = case.decode(&parts, case.region()).unwrap();
+    for most in [1, 8, 1000, 1 << 20] {
+        let look = preview::<f64>(&case.shape(), &parts, most, &Control::default()).unwrap();
+        assert!(look.values.len() <= most.max(8));
+        let mut values = look.values.iter();
+        for &z in &look.coordinates[0] {
+            for &y in &look.coordinates[1] {
+                for &x in &look.coordinates[2] {
+                    assert_eq!(all[(z * 45 + y) * 77 + x].to_bits64(), values.next().unwrap().to_bits64());
+                }
+            }
+        }
+        assert!(values.next().is_none());
+    }
+}
+
+#[test]
+fn damaged_parts_end_in_an_error_or_in_values_but_never_in_a_panic() {
+    let case = mixed::<f32>("spikes", [20, 33, 70], 4, 8);
+    let parts = case.encode().unwrap();
+    let mut random = Random(11);
+    for _ in 0..300 {
+        let mut bad = parts.clone();
+        let part = random.next() as usize % (bad.chunks.len() + 1);
+        let bytes = if part == 0 { &mut bad.coarse } else { &mut bad.chunks[part - 1] };
+        let at = random.next() as usize % bytes.len();
+        match random.next() % 3 {
+            0 => bytes.truncate(at),
+            1 => bytes[at] ^= 1 << (random.next() % 8),
+            _ => bytes.insert(at, random.next() as u8),
+        }
+        let _ = case.decode(&bad, case.region());
+    }
+    let mut short = parts.clone();
+    short.chunks.pop();
+    assert!(case.decode(&short, case.region()).unwrap_err().message.contains("chunk index"));
+    let mut empty = parts.clone();
+    empty.coarse.clear();
+    assert!(case.decode(&empty, case.region()).unwrap_err().message.contains("coarse part"));
+    let mut choice = parts;
+    choice.chunks[0][0] = 24;
+    assert!(case.decode(&choice, case.region()).unwrap_err().message.contains("chunk 0"));
+}
+
+#[test]
+fn noise_costs_at_most_one_percent_over_a_copy() {
+    for kind in ["bits", "noise"] {
+        let case = uniform::<f32>([64, 70, 66], ugly(kind, [64, 70, 66], 8), 0.0, 16);
+        let parts = case.round_trip();
+        let size = parts.coarse.len() + parts.chunks.iter().map(Vec::len).sum::<usize>();
+        assert!(size as f64 <= 1.01 * 4.0 * case.values.len() as f64, "{kind}: {size}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn any_shape_and_map_keeps_its_bounds(
+        n in prop::array::uniform3(1usize..44), kind in 0..KINDS.len(), seed: u64, tile in 0usize..3, wide: bool, points in 0usize..4
+    ) {
+        let (tile, kind) = ([8, 16, 32][tile], KINDS[kind]);
+        let points = [Points::Auto, Points::Two, Points::Four, Points::Six][points];
+        if wide {
+            let mut case = mixed::<f64>(kind, n, seed, tile);
+            case.params.points = points;
+            case.round_trip();
+        } else {
+            let mut case = mixed::<f32>(kind, n, seed, tile);
+            case.params.points = points;
+            case.round_trip();
         }
     }
 }

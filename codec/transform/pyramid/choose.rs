@@ -22,17 +22,20 @@ pub fn choose<T: Real>(chunk: &Chunk<T>, values: &mut [T], points: Points, scrat
         Points::Six => &[2],
     };
     let mut best = (Choice { points: candidates[0], ..Choice::default() }, u64::MAX);
-    for &points in candidates {
-        trial.improve(&mut best, Choice { points, ..Choice::default() });
-        if best.1 == 0 {
-            return best.0;
+    trial.improve(&mut best, Choice { points: candidates[0], ..Choice::default() });
+    let smoothest = trial.smoothest();
+    for &points in &candidates[1..] {
+        // More points will not do where fewer are better.
+        if best.1 > 0 && (points < best.0.points || best.0.points == candidates[0]) {
+            trial.improve(&mut best, Choice { points, ..Choice::default() });
         }
     }
-    for axis in 1..=3 {
-        if chunk.region.shape()[axis as usize - 1] > 2 {
-            let axis = Choice { axis, ..best.0 };
-            trial.improve(&mut best, axis);
-        }
+    if best.1 == 0 {
+        return best.0;
+    }
+    if let Some(axis) = smoothest {
+        let favoured = Choice { axis: 1 + axis as u8, ..best.0 };
+        trial.improve(&mut best, favoured);
     }
     if chunk.plan.array.is_frame() {
         let fine = Choice { fine: true, ..best.0 };
@@ -87,5 +90,24 @@ impl<T: Real> Trial<'_, '_, T> {
             }
         }
         cost
+    }
+
+    /// The axis along which the lone new nodes of step 0 have the smallest residuals, by the mean bit length in the
+    /// last batch tried; None where only one axis has such nodes.
+    fn smoothest(&self) -> Option<usize> {
+        let batch = self.sample.last()?;
+        let mut best: Option<(usize, u64, u64)> = None;
+        let mut axes = 0;
+        for (axis, places) in batch.tile.lone.iter().enumerate().filter(|(_, places)| !places.is_empty()) {
+            let tiles = self.symbols.q.chunks_exact(batch.tile.layout.nodes.max(1));
+            let length = |q: i16| 16 - q.unsigned_abs().leading_zeros() as u64;
+            let sum = tiles.map(|q| places.iter().map(|&p| length(q[p as usize])).sum::<u64>()).sum::<u64>();
+            let count = places.len() as u64;
+            if best.is_none_or(|(_, s, n)| sum * n < s * count) {
+                best = Some((axis, sum, count));
+            }
+            axes += 1;
+        }
+        best.filter(|_| axes > 1).map(|(axis, ..)| axis)
     }
 }

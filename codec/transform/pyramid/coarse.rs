@@ -21,7 +21,7 @@ pub struct Corners<T> {
 
 impl<T: Real> Corners<T> {
     /// Room for the array, with its tiers.
-    fn new(frame: &Frame<T>, array: &Array) -> Self {
+    pub fn new(frame: &Frame<T>, array: &Array) -> Self {
         let mut tiers = Vec::new();
         if frame.tolerance.tiers.len() > 1 {
             let map = frame.tiers();
@@ -38,7 +38,7 @@ impl<T: Real> Corners<T> {
     pub fn dense(&self) -> Dense<'_, T> {
         Dense { values: &self.values, n: self.n }
     }
-    fn tiers<'a>(&'a self, frame: &'a Frame<T>) -> Tiers<'a, T> {
+    pub fn tiers<'a>(&'a self, frame: &'a Frame<T>) -> Tiers<'a, T> {
         if self.tiers.is_empty() {
             return Tiers::uniform(&frame.quantizers);
         }

@@ -1,7 +1,6 @@
 //! The arrays of the pyramid: the frame, the corners of its tiles, the corners of their tiles, and so on.
 
-use super::stencil::AxisPlan;
-use crate::{Element, Error, Region, Result};
+use crate::{Error, Region, Result};
 
 /// Coordinates of the nodes of one axis of an array, in nodes of the frame.
 #[derive(Clone, Debug)]
@@ -112,12 +111,12 @@ impl Array {
         let lo = at.map(|i| i * self.sides.chunk);
         Region { lo, hi: std::array::from_fn(|a| (lo[a] + self.sides.chunk).min(self.n[a])) }
     }
-    /// Plan of the tiles of `axis` that are not the last (`last` = false) or of the last one.
-    pub fn axis_plan<T: Element>(&self, axis: usize, last: bool) -> AxisPlan<T> {
+    /// Coordinates of the nodes of a tile on `axis`, from its first node: of the last tile, or of any other.
+    pub fn tile_axis(&self, axis: usize, last: bool) -> Vec<f64> {
         let (n, tile) = (self.n[axis], self.sides.tile);
         let lo = if last { (n - 1) / tile * tile } else { 0 };
-        let x: Vec<f64> = (lo..(lo + tile).min(n)).map(|i| self.axes[axis].at(i) as f64).collect();
-        AxisPlan::new(&x)
+        let first = self.axes[axis].at(lo);
+        (lo..(lo + tile).min(n)).map(|i| (self.axes[axis].at(i) - first) as f64).collect()
     }
     pub fn sides(&self) -> Sides {
         self.sides

@@ -8,22 +8,34 @@ use crate::entropy::class::symbols::EXACT;
 struct Encode<'a, T, const W: usize> {
     quantizers: &'a [QuantizerLanes<T, W>],
     q: &'a mut [[i16; W]],
-    exact: [bool; W],
+    /// Not 0 where a lane has had an exact node.
+    exact: Lanes<T, W>,
 }
 
 impl<T: Real, const W: usize> Visit<T, W> for Encode<'_, T, W> {
+    /// Selections of floating-point values only, one loop a step: this is what compilers vectorize.
     #[inline(always)]
     fn visit(&mut self, node: Node, p: &Lanes<T, W>, v: &mut [Lanes<T, W>]) {
         let (u, z) = (&mut v[node.position], &self.quantizers[node.block]);
+        let (mut rounded, mut r, mut error) =
+            (Lanes::<T, W>::default(), Lanes::<T, W>::default(), Lanes::<T, W>::default());
+        for l in 0..W {
+            rounded[l] = (u[l] - p[l]) * z.inverse[l] + T::ROUNDER;
+        }
+        for l in 0..W {
+            let steps = rounded[l] - T::ROUNDER;
+            r[l] = steps.fma(z.step[l], p[l]);
+            error[l] = if steps.abs() <= T::Q_MAX { (u[l] - r[l]).abs() } else { T::INFINITY };
+        }
+        for l in 0..W {
+            let fits = error[l] <= z.check[l];
+            rounded[l] = if fits { rounded[l] } else { T::EXACT_ROUNDED };
+            u[l] = if fits { r[l] } else { u[l] };
+            self.exact[l] = if fits { self.exact[l] } else { T::ONE };
+        }
         let q = &mut self.q[node.position];
         for l in 0..W {
-            let rounded = (u[l] - p[l]) * z.inverse[l] + T::ROUNDER;
-            let steps = rounded - T::ROUNDER;
-            let r = steps.fma(z.step[l], p[l]);
-            let fits = steps.abs() <= T::Q_MAX && (u[l] - r).abs() <= z.check[l];
-            q[l] = if fits { rounded.low16() } else { EXACT };
-            u[l] = if fits { r } else { u[l] };
-            self.exact[l] |= !fits;
+            q[l] = rounded[l].low16();
         }
     }
 }
@@ -113,9 +125,9 @@ impl<T: Real, const W: usize> Group<'_, T, W> {
 
     #[inline(always)]
     fn encode_plain(&self, v: &mut [Lanes<T, W>], q: &mut [[i16; W]]) -> [bool; W] {
-        let mut visitor = Encode { quantizers: self.quantizers, q, exact: [false; W] };
+        let mut visitor = Encode { quantizers: self.quantizers, q, exact: Lanes::default() };
         self.sweep(v, &mut visitor);
-        visitor.exact
+        visitor.exact.0.map(|e| e != T::ZERO)
     }
     #[inline(always)]
     fn decode_plain(&self, v: &mut [Lanes<T, W>], q: &[[i16; W]], delta: &[[u64; W]]) {

@@ -1,6 +1,8 @@
 //! What the tile kernel needs of an element type, and the vectors of W tiles that it works on.
 
 use crate::Element;
+#[cfg(doc)]
+use crate::entropy::class::symbols::EXACT;
 use std::ops::{Index, IndexMut};
 
 /// Tiles that the kernel works on at once.
@@ -42,6 +44,8 @@ pub trait Real: Element {
     /// 1.5 * 2^23 or 1.5 * 2^52: adding it rounds to an integer (ties to even) that then
     /// stands in the low bits.
     const ROUNDER: Self;
+    /// A value whose low 16 bits are those of [`EXACT`].
+    const EXACT_ROUNDED: Self;
     /// The largest |q|.
     const Q_MAX: Self;
     fn from_q(q: i16) -> Self;
@@ -64,6 +68,7 @@ macro_rules! real {
             const MAX: Self = <$t>::MAX;
             const UNIT_ROUNDOFF: f64 = <$t>::EPSILON as f64 / 2.0;
             const ROUNDER: Self = (3u64 << ($mantissa - 1)) as $t;
+            const EXACT_ROUNDED: Self = Self::ROUNDER - 32768.0;
             const Q_MAX: Self = 32767.0;
             #[inline(always)]
             fn from_q(q: i16) -> Self {

@@ -17,5 +17,8 @@ mod stencil;
 mod tiers;
 mod transpose;
 
+#[cfg(test)]
+mod tests;
+
 pub use frame::{Preview, decode_frame, encode_frame, preview};
 pub use lanes::Real;

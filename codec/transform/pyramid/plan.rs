@@ -15,6 +15,8 @@ pub struct TilePlan<T> {
     pub steps: usize,
     /// Raster position of each coded node, in coding order.
     pub order: Vec<u32>,
+    /// For each axis, the coded nodes (places in coding order) that step 0 adds as new on that axis alone.
+    pub lone: [Vec<u32>; 3],
     /// Raster positions of the corners, in raster order.
     pub corners: Vec<u32>,
     pub layout: TileLayout,
@@ -24,29 +26,60 @@ impl<T: Element> TilePlan<T> {
     pub fn new(axes: [AxisPlan<T>; 3], unit: usize) -> Self {
         let dims = axes.each_ref().map(|a| a.len);
         let steps = axes.each_ref().map(|a| a.steps.len()).into_iter().max().unwrap_or(0);
-        let born = axes.each_ref().map(born);
-        let corners = box_positions([0; 3], dims, dims).filter(|&(_, at)| step_of(&born, at).is_none());
-        let corners = corners.map(|(position, _)| position).collect();
-        let mut plan = Self { axes, dims, steps, order: Vec::new(), corners, layout: TileLayout::default() };
+        let (order, corners, layout) = (Vec::new(), Vec::new(), TileLayout::default());
+        let mut plan = Self { axes, dims, steps, order, lone: Default::default(), corners, layout };
+        plan.corners = plan.positions(steps, [0; 3], dims).collect();
         for step in (0..steps).rev() {
-            plan.add_units(step, unit << step, &born);
+            plan.add_units(step, unit << step);
         }
         plan.layout.nodes = plan.order.len();
+        plan.find_lone();
         plan
     }
 
+    fn find_lone(&mut self) {
+        let new = self.axes.each_ref().map(|axis| {
+            let mut new = vec![false; axis.len];
+            axis.steps.iter().take(1).flat_map(|s| &s.new).for_each(|&p| new[p as usize] = true);
+            new
+        });
+        let [_, my, mx] = self.dims;
+        for (place, &position) in self.order.iter().enumerate() {
+            let position = position as usize;
+            let at = [position / (my * mx), position / mx % my, position % mx];
+            let axes: usize = (0..3).filter(|&a| new[a][at[a]]).map(|a| 1 << a).sum();
+            if axes.is_power_of_two() {
+                self.lone[axes.trailing_zeros() as usize].push(place as u32);
+            }
+        }
+    }
+
+    /// Raster positions of the nodes of S(set) of all axes inside the box `lo..hi`.
+    fn positions(&self, set: usize, lo: [usize; 3], hi: [usize; 3]) -> impl Iterator<Item = u32> {
+        let [z, y, x] = std::array::from_fn(|a| {
+            let inside = move |p: &u32| (lo[a]..hi[a]).contains(&(*p as usize));
+            self.axes[a].set(set).filter(inside).collect::<Vec<u32>>()
+        });
+        let [_, my, mx] = self.dims.map(|m| m as u32);
+        z.into_iter().flat_map(move |z| {
+            let x = x.clone();
+            y.clone().into_iter().flat_map(move |y| x.clone().into_iter().map(move |x| (z * my + y) * mx + x))
+        })
+    }
+
     /// Appends the units of one step: the new nodes inside each box of `side` nodes.
-    fn add_units(&mut self, step: usize, side: usize, born: &[Vec<u8>; 3]) {
+    fn add_units(&mut self, step: usize, side: usize) {
         let cells = self.dims.map(|m| m.div_ceil(side));
-        for (_, cell) in box_positions([0; 3], cells, cells) {
+        for cell in boxes(cells) {
             let lo = cell.map(|c| c * side);
             let hi = std::array::from_fn(|a| (lo[a] + side).min(self.dims[a]));
             let start = self.order.len();
-            let nodes = box_positions(lo, hi, self.dims).filter(|&(_, at)| step_of(born, at) == Some(step));
-            self.order.extend(nodes.map(|(position, _)| position));
-            let len = self.order.len() - start;
-            if len > 0 {
-                let (start, len, cell) = (start as u32, len as u32, cell.map(|c| c as u8));
+            let mut old = self.positions(step + 1, lo, hi).peekable();
+            let nodes: Vec<u32> = self.positions(step, lo, hi).filter(|p| old.next_if_eq(p).is_none()).collect();
+            drop(old);
+            self.order.extend(&nodes);
+            if !nodes.is_empty() {
+                let (start, len, cell) = (start as u32, nodes.len() as u32, cell.map(|c| c as u8));
                 self.layout.units.push(Unit { start, len, step: step as u8, cell });
             }
         }
@@ -65,28 +98,9 @@ impl<T: Element> TilePlan<T> {
     }
 }
 
-/// The coarsest set that a node of an axis belongs to (the number of steps of the axis for its ends).
-fn born<T>(axis: &AxisPlan<T>) -> Vec<u8> {
-    let mut set = vec![0; axis.len];
-    for (s, step) in axis.steps.iter().enumerate() {
-        step.old.iter().for_each(|&p| set[p as usize] = s as u8 + 1);
-    }
-    set
-}
-
-/// The step that adds a node: it is in S(s) on every axis, but not in S(s+1) on all of them.
-/// None for corners, which are in the last set of every axis.
-fn step_of(born: &[Vec<u8>; 3], at: [usize; 3]) -> Option<usize> {
-    let axes = born.iter().zip(at).map(|(set, p)| (set[p], set[0]));
-    axes.filter(|(set, last)| set < last).map(|(set, _)| set as usize).min()
-}
-
-/// Raster positions (in an array of extents `dims`) and coordinates of the box `lo..hi`.
-fn box_positions(lo: [usize; 3], hi: [usize; 3], dims: [usize; 3]) -> impl Iterator<Item = (u32, [usize; 3])> {
-    (lo[0]..hi[0]).flat_map(move |z| {
-        (lo[1]..hi[1])
-            .flat_map(move |y| (lo[2]..hi[2]).map(move |x| (((z * dims[1] + y) * dims[2] + x) as u32, [z, y, x])))
-    })
+/// All places of a raster, in order.
+fn boxes([nz, ny, nx]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
+    (0..nz * ny * nx).map(move |i| [i / (ny * nx), i / nx % ny, i % nx])
 }
 
 /// One tile inside a chunk.
@@ -94,7 +108,7 @@ fn box_positions(lo: [usize; 3], hi: [usize; 3], dims: [usize; 3]) -> impl Itera
 pub struct TileSpot {
     /// First node, relative to the chunk.
     pub lo: [usize; 3],
-    /// Which [`TilePlan`]: bit a is set when the tile is the last of its axis.
+    /// Which [`TilePlan`]: bit a is set when the tile is the last of its axis and differs from the others.
     pub plan: usize,
 }
 
@@ -110,6 +124,7 @@ pub struct ChunkPlan {
 #[derive(Clone, Debug)]
 pub struct ArrayPlan<T> {
     pub array: Array,
+    /// By [`TileSpot::plan`]; without nodes where the array has no such tile.
     tiles: Vec<TilePlan<T>>,
     chunks: Vec<ChunkPlan>,
 }
@@ -117,11 +132,16 @@ pub struct ArrayPlan<T> {
 impl<T: Element> ArrayPlan<T> {
     pub fn new(array: Array) -> Self {
         let axes: [[AxisPlan<T>; 2]; 3] =
-            std::array::from_fn(|a| [array.axis_plan(a, false), array.axis_plan(a, true)]);
-        let unit = array.sides().unit;
-        let pick = |bits: usize| std::array::from_fn(|a| axes[a][bits >> a & 1].clone());
-        let tiles: Vec<_> = (0..8).map(|bits| TilePlan::new(pick(bits), unit)).collect();
-        let chunks = (0..8).map(|bits| ChunkPlan::new(&array, bits, &tiles)).collect();
+            std::array::from_fn(|a| [false, true].map(|last| AxisPlan::new(&array.tile_axis(a, last))));
+        let differs: [bool; 3] = std::array::from_fn(|a| array.tile_axis(a, false) != array.tile_axis(a, true));
+        let tile = |kind: usize| {
+            let exists = (0..3).all(|a| kind >> a & 1 == 0 || differs[a]);
+            let axes =
+                std::array::from_fn(|a| if exists { axes[a][kind >> a & 1].clone() } else { AxisPlan::new(&[0.0]) });
+            TilePlan::new(axes, array.sides().unit)
+        };
+        let tiles: Vec<_> = (0..8).map(tile).collect();
+        let chunks = (0..8).map(|bits| ChunkPlan::new(&array, bits, differs, &tiles)).collect();
         Self { array, tiles, chunks }
     }
     pub fn tile(&self, spot: &TileSpot) -> &TilePlan<T> {
@@ -139,7 +159,7 @@ impl<T: Element> ArrayPlan<T> {
 
 impl ChunkPlan {
     /// `bits`: bit a is set when the chunk is the last of axis a.
-    fn new<T: Element>(array: &Array, bits: usize, plans: &[TilePlan<T>]) -> Self {
+    fn new<T: Element>(array: &Array, bits: usize, differs: [bool; 3], plans: &[TilePlan<T>]) -> Self {
         let sides = array.sides();
         let mut chunk = Self::default();
         chunk.layout.bits = 8 * T::BYTES as u32;
@@ -149,8 +169,8 @@ impl ChunkPlan {
             return chunk; // no such chunk in this array
         }
         let tiles = chunk.dims.map(|m| m.div_ceil(sides.tile));
-        for (_, at) in box_positions([0; 3], tiles, tiles) {
-            let plan = (0..3).filter(|&a| last[a] && at[a] + 1 == tiles[a]).map(|a| 1 << a).sum();
+        for at in boxes(tiles) {
+            let plan = (0..3).filter(|&a| differs[a] && last[a] && at[a] + 1 == tiles[a]).map(|a| 1 << a).sum();
             chunk.spots.push(TileSpot { lo: at.map(|t| t * sides.tile), plan });
             chunk.layout.tiles.push(TileRef { shape: plan, start: chunk.layout.nodes });
             chunk.layout.nodes += plans[plan].layout.nodes;

@@ -47,6 +47,15 @@ impl<T: Element> AxisPlan<T> {
         let steps = sets.windows(2).map(|pair| AxisStep::new(&pair[0], &pair[1], coordinates)).collect();
         Self { len: coordinates.len(), ends: sets[sets.len() - 1].clone(), steps }
     }
+    /// The positions of S(set), the last set from there on.
+    pub fn set(&self, set: usize) -> impl Iterator<Item = u32> {
+        let all = 0..if set == 0 { self.len as u32 } else { 0 };
+        let later: &[u32] = match set.checked_sub(1) {
+            Some(step) => self.steps.get(step).map_or(&self.ends, |s| &s.old),
+            None => &[],
+        };
+        all.chain(later.iter().copied())
+    }
 }
 
 impl<T: Element> AxisStep<T> {
