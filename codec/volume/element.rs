@@ -67,7 +67,7 @@ pub trait Element:
     fn rint(self) -> Self;
     /// An integer as a value, rounded to nearest.
     fn from_i32(v: i32) -> Self;
-    /// Towards zero, saturating; NaN gives 0.
+    /// An integer of at most 2^30 in magnitude as such; 0 for any wider value and for NaN.
     fn to_i32(self) -> i32;
     /// The bit pattern, zero-extended.
     fn to_bits64(self) -> u64;
@@ -114,7 +114,9 @@ macro_rules! element {
             }
             #[inline(always)]
             fn to_i32(self) -> i32 {
-                self as i32
+                let narrow = if self.abs() <= (1 << 30) as $t { self } else { 0.0 };
+                // SAFETY: finite and within i32.
+                unsafe { narrow.to_int_unchecked() }
             }
             #[inline(always)]
             fn to_bits64(self) -> u64 {

@@ -1,31 +1,30 @@
 //! Bit streams, least significant bit first.
 
-/// Appends bits to a byte vector.
+/// Writes bits into a buffer that has 8 bytes to spare behind the last one.
 pub struct BitWriter<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut [u8],
+    at: usize,
     held: u64,
     count: u32,
 }
 
 impl<'a> BitWriter<'a> {
-    pub fn new(out: &'a mut Vec<u8>) -> Self {
-        Self { out, held: 0, count: 0 }
+    pub fn new(out: &'a mut [u8]) -> Self {
+        Self { out, at: 0, held: 0, count: 0 }
     }
-    /// `bits` <= 32; `value` has no bits above them.
+    /// `bits` <= 56; `value` has no bits above them.
     #[inline(always)]
-    pub fn put(&mut self, value: u32, bits: u32) {
-        self.held |= (value as u64) << self.count;
+    pub fn put(&mut self, value: u64, bits: u32) {
+        self.held |= value << self.count;
         self.count += bits;
-        if self.count >= 32 {
-            self.out.extend_from_slice(&(self.held as u32).to_le_bytes());
-            self.held >>= 32;
-            self.count -= 32;
-        }
+        self.out[self.at..self.at + 8].copy_from_slice(&self.held.to_le_bytes());
+        self.at += (self.count / 8) as usize;
+        self.held >>= self.count & !7;
+        self.count %= 8;
     }
-    /// Pads with zero bits to a whole byte.
-    pub fn finish(self) {
-        let bytes = self.count.div_ceil(8) as usize;
-        self.out.extend_from_slice(&self.held.to_le_bytes()[..bytes]);
+    /// Number of bytes written; the last is padded with zero bits.
+    pub fn finish(self) -> usize {
+        self.at + (self.count > 0) as usize
     }
 }
 
@@ -94,10 +93,11 @@ mod tests {
     fn bits_come_back_and_the_end_is_noticed() {
         let fields: Vec<(u32, u32)> = (0..1000u32).map(|i| (i % 33, i.wrapping_mul(2654435761))).collect();
         let mask = |bits: u32| ((1u64 << bits) - 1) as u32;
-        let mut bytes = Vec::new();
+        let mut bytes = vec![0; 8000];
         let mut w = BitWriter::new(&mut bytes);
-        fields.iter().for_each(|&(bits, v)| w.put(v & mask(bits), bits));
-        w.finish();
+        fields.iter().for_each(|&(bits, v)| w.put((v & mask(bits)) as u64, bits));
+        let length = w.finish();
+        bytes.truncate(length);
         let mut r = BitReader::new(&bytes);
         for &(bits, v) in &fields {
             r.refill();

@@ -1,6 +1,6 @@
 //! Canonical Huffman codebooks of at most 12 bits a code, by package-merge.
 
-use super::token::ALPHABET;
+use super::token::{ACTIONS, ALPHABET};
 use crate::stream::bytes::Cursor;
 use crate::{Error, Result};
 
@@ -18,6 +18,15 @@ pub struct Codebook {
 pub struct Code {
     pub bits: u16,
     pub length: u8,
+}
+
+/// What the next bits of a stream begin with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Entry {
+    pub token: u8,
+    pub length: u8,
+    /// Length of the code and of the raw bits behind it.
+    pub with_extra: u8,
 }
 
 impl Codebook {
@@ -63,11 +72,12 @@ impl Codebook {
         codes
     }
 
-    /// `token | length << 8` by the next [`MAX_BITS`] bits; 0 where no code begins so.
-    pub fn table(&self) -> Vec<u16> {
-        let mut table = vec![0u16; 1 << MAX_BITS];
+    /// By the next [`MAX_BITS`] bits; length 0 where no code begins so.
+    pub fn table(&self) -> Vec<Entry> {
+        let mut table = vec![Entry::default(); 1 << MAX_BITS];
         for (t, code) in self.codes().iter().enumerate().filter(|(_, c)| c.length > 0) {
-            let entry = t as u16 | (code.length as u16) << 8;
+            let with_extra = code.length + ACTIONS[t].extra_bits;
+            let entry = Entry { token: t as u8, length: code.length, with_extra };
             table[code.bits as usize..].iter_mut().step_by(1 << code.length).for_each(|e| *e = entry);
         }
         table

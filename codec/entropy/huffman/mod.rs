@@ -10,8 +10,8 @@ mod token;
 use crate::{Error, Result};
 use bits::{BitReader, BitWriter};
 pub use codebook::Codebook;
-use codebook::MAX_BITS;
-use token::{ACTIONS, END, Kind, Token, unzigzag, value, zero_run};
+use codebook::{Entry, MAX_BITS};
+use token::{ACTIONS, END, Token, ZERO_RUNS, unzigzag, value};
 pub use token::{ALPHABET, EXACT, MAX_UNIT};
 
 /// Units of a segment.
@@ -56,6 +56,7 @@ impl Tokens {
         if symbols.iter().all(|&q| q == 0) {
             return this;
         }
+        this.tokens.reserve(symbols.len());
         for segment in symbols.chunks(unit * SEGMENT_UNITS) {
             segment.chunks(unit).for_each(|u| this.unit(u));
             this.segments.push(this.tokens.len() as u32);
@@ -64,31 +65,34 @@ impl Tokens {
     }
 
     fn unit(&mut self, unit: &[i32]) {
+        // A token or two a symbol, and the end.
+        let (mut tokens, mut count) = ([0u8; 2 * MAX_UNIT + 1], 0);
         let mut expected = 0;
+        let mut push = |t: Token, extras: &mut Vec<u32>| {
+            tokens[count] = t.token;
+            count += 1;
+            if t.extra_bits > 0 {
+                extras.push(t.extra);
+            }
+        };
         for (word, symbols) in unit.chunks(64).enumerate() {
             let mut nonzero = nonzero_mask(symbols);
             while nonzero != 0 {
                 let at = word * 64 + nonzero.trailing_zeros() as usize;
                 nonzero &= nonzero - 1;
                 if at > expected {
-                    self.push(zero_run((at - expected) as u32));
+                    push(ZERO_RUNS[at - expected], &mut self.extras);
                 }
-                self.push(value(unit[at]));
+                push(value(unit[at]), &mut self.extras);
                 expected = at + 1;
             }
         }
         if expected < unit.len() {
-            self.push(Token { token: END, ..Token::default() });
+            push(Token { token: END, ..Token::default() }, &mut self.extras);
         }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, t: Token) {
-        self.counts.0[t.token as usize] += 1;
-        self.tokens.push(t.token);
-        if t.extra_bits > 0 {
-            self.extras.push(t.extra);
-        }
+        let tokens = &tokens[..count];
+        tokens.iter().for_each(|&t| self.counts.0[t as usize % ALPHABET] += 1);
+        self.tokens.extend_from_slice(tokens);
     }
 
     /// Appends the payload: the byte lengths of the segments (u16 each), then the segments.
@@ -99,19 +103,20 @@ impl Tokens {
         let mut extras = self.extras.iter();
         let mut start = 0;
         for (i, &end) in self.segments.iter().enumerate() {
+            let tokens = &self.tokens[start..end as usize];
             let bytes_at = out.len();
-            let mut w = BitWriter::new(out);
-            for &t in &self.tokens[start..end as usize] {
+            out.resize(bytes_at + tokens.len() * (MAX_BITS as usize + 29).div_ceil(8) + 8, 0);
+            let mut w = BitWriter::new(&mut out[bytes_at..]);
+            for &t in tokens {
                 let code = codes[t as usize];
-                w.put(code.bits as u32, code.length as u32);
                 let extra_bits = ACTIONS[t as usize].extra_bits as u32;
-                if extra_bits > 0 {
-                    w.put(*extras.next().expect("one entry a token with raw bits"), extra_bits);
-                }
+                let extra = if extra_bits > 0 { *extras.next().expect("one entry a token with raw bits") } else { 0 };
+                w.put(code.bits as u64 | (extra as u64) << code.length, code.length as u32 + extra_bits);
             }
-            w.finish();
+            let bytes = w.finish();
+            out.truncate(bytes_at + bytes);
             // 16 units of 512 symbols, each at most 12 + 29 bits.
-            let length = u16::try_from(out.len() - bytes_at).expect("a segment below 64 KiB");
+            let length = u16::try_from(bytes).expect("a segment below 64 KiB");
             out[lengths_at + 2 * i..][..2].copy_from_slice(&length.to_le_bytes());
             start = end as usize;
         }
@@ -160,7 +165,7 @@ impl<'a> Segments<'a> {
 
 /// Decodes segments with one codebook.
 pub struct Decoder {
-    table: Vec<u16>,
+    table: Vec<Entry>,
     unit: usize,
 }
 
@@ -171,32 +176,25 @@ impl Decoder {
     /// Decodes one segment into `out`, which the caller has filled with zeros.
     pub fn segment(&self, bytes: &[u8], out: &mut [i32]) -> Result<()> {
         let bad = || Error::corrupt("Huffman segment: damaged");
+        let table: &[Entry; 1 << MAX_BITS] = self.table.as_slice().try_into().expect("a full table");
         let mut r = BitReader::new(bytes);
         for unit in out.chunks_mut(self.unit) {
-            let mut at = 0;
+            let (mut at, mut last, mut valid) = (0, END, true);
             while at < unit.len() {
                 r.refill();
-                let entry = self.table[(r.peek() & ((1 << MAX_BITS) - 1)) as usize];
-                let action = ACTIONS[(entry & 0xff) as usize];
-                r.skip((entry >> 8) as u32);
-                let extra = (r.peek() & ((1 << action.extra_bits) - 1)) as u32;
-                r.skip(action.extra_bits as u32);
-                match action.kind {
-                    Kind::Value => unit[at] = unzigzag(action.base.wrapping_add(extra)),
-                    Kind::Run => {
-                        at += (action.base + extra) as usize;
-                        if at >= unit.len() {
-                            return Err(bad());
-                        }
-                        continue;
-                    }
-                    Kind::Exact => unit[at] = EXACT,
-                    Kind::End if entry == 0 => return Err(bad()),
-                    Kind::End => break,
-                }
-                at += 1;
+                let bits = r.peek();
+                let entry = table[(bits & ((1 << MAX_BITS) - 1)) as usize];
+                r.skip(entry.with_extra as u32);
+                let action = ACTIONS[entry.token as usize];
+                let extra = (bits >> entry.length) & ((1 << action.extra_bits) - 1);
+                let number = action.base.wrapping_add(extra as u32);
+                unit[at] = if action.is_value { unzigzag(number) } else { 0 };
+                at += if action.is_value { 1 } else { number as usize };
+                last = entry.token;
+                valid &= entry.length > 0;
             }
-            if r.overrun() {
+            let ends_well = last == END || ACTIONS[last as usize].is_value;
+            if !valid || !ends_well || r.overrun() {
                 return Err(bad());
             }
         }

@@ -32,7 +32,7 @@ pub struct Token {
 /// A number split into a token (counted from 0) and raw bits: below `1 << direct` one token each,
 /// then `1 << msb` tokens an octave.
 #[inline(always)]
-fn split(v: u32, direct: u32, msb: u32) -> Token {
+const fn split(v: u32, direct: u32, msb: u32) -> Token {
     if v < 1 << direct {
         return Token { token: v as u8, extra_bits: 0, extra: 0 };
     }
@@ -54,11 +54,21 @@ const fn base(token: u32, direct: u32, msb: u32) -> (u32, u32) {
     ((1 << octave) | (above & ((1 << msb) - 1)) << bits, bits)
 }
 
+/// The tokens of runs of 0 (unused) to 511 zeros.
+pub static ZERO_RUNS: [Token; MAX_UNIT] = {
+    let mut runs = [Token { token: 0, extra_bits: 0, extra: 0 }; MAX_UNIT];
+    let mut length = 1;
+    while length < MAX_UNIT {
+        runs[length] = zero_run(length as u32);
+        length += 1;
+    }
+    runs
+};
+
 /// The token of `length` zeros, 1 to 511, that a nonzero symbol follows.
-#[inline(always)]
-pub fn zero_run(length: u32) -> Token {
+const fn zero_run(length: u32) -> Token {
     let t = split(length - 1, 2, 1);
-    Token { token: t.token + RUN, ..t }
+    Token { token: t.token + RUN, extra_bits: t.extra_bits, extra: t.extra }
 }
 
 /// The token of a nonzero symbol.
@@ -75,37 +85,32 @@ pub fn value(q: i32) -> Token {
     Token { token: t.token + VALUE, ..t }
 }
 
-/// What a decoder does with a token.
+/// What a decoder does with a token: `base` plus the raw bits is the zigzag of a value, or a number of zeros.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
-    /// Smallest run length, or smallest `zigzag(q)`.
     pub base: u32,
     pub extra_bits: u8,
-    pub kind: Kind,
+    pub is_value: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    End,
-    Run,
-    Exact,
-    Value,
-}
+/// A number of zeros that no run reaches: the unit ends.
+const TO_THE_END: u32 = 1 << 10;
 
 /// Decoding actions by token.
 pub static ACTIONS: [Action; 256] = {
-    let mut actions = [Action { base: 0, extra_bits: 0, kind: Kind::End }; 256];
+    let mut actions = [Action { base: TO_THE_END, extra_bits: 0, is_value: false }; 256];
     let mut t = RUN;
     while t < ESCAPE {
         let (low, bits) = base((t - RUN) as u32, 2, 1);
-        actions[t as usize] = Action { base: low + 1, extra_bits: bits as u8, kind: Kind::Run };
+        actions[t as usize] = Action { base: low + 1, extra_bits: bits as u8, is_value: false };
         t += 1;
     }
-    actions[ESCAPE as usize].kind = Kind::Exact;
+    // The zigzag of EXACT.
+    actions[ESCAPE as usize] = Action { base: u32::MAX, extra_bits: 0, is_value: true };
     t = VALUE;
     while (t as usize) < ALPHABET {
         let (low, bits) = base((t - VALUE) as u32, 7, 2);
-        actions[t as usize] = Action { base: low + 1, extra_bits: bits as u8, kind: Kind::Value };
+        actions[t as usize] = Action { base: low + 1, extra_bits: bits as u8, is_value: true };
         t += 1;
     }
     actions
@@ -126,15 +131,15 @@ mod tests {
         for length in 1..MAX_UNIT as u32 {
             let t = zero_run(length);
             let a = ACTIONS[t.token as usize];
-            assert_eq!((a.kind, a.extra_bits, a.base + t.extra), (Kind::Run, t.extra_bits, length));
+            assert_eq!((a.is_value, a.extra_bits, a.base + t.extra), (false, t.extra_bits, length));
         }
         let edges = (0..31).flat_map(|b| [(1i32 << b) - 1, 1 << b, (1 << b) + 1]);
         for q in edges.flat_map(|q| [q, -q]).chain([i32::MAX, -i32::MAX]).filter(|&q| q != 0) {
             let t = value(q);
             let a = ACTIONS[t.token as usize];
             assert!((t.token as usize) < ALPHABET && t.extra_bits <= 29);
-            assert_eq!((a.kind, a.extra_bits, unzigzag(a.base + t.extra)), (Kind::Value, t.extra_bits, q));
+            assert_eq!((a.is_value, a.extra_bits, unzigzag(a.base + t.extra)), (true, t.extra_bits, q));
         }
-        assert_eq!(ACTIONS[value(EXACT).token as usize].kind, Kind::Exact);
+        assert_eq!(unzigzag(ACTIONS[value(EXACT).token as usize].base), EXACT);
     }
 }

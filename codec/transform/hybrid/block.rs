@@ -148,7 +148,7 @@ fn project<T: Element, const NZ: usize, const NY: usize>(p: &[Row<T>; 8], d: &Ro
 fn combine<T: Element, const N: usize>(p: &[Row<T>; 8], k: usize, row: impl Fn(usize) -> Row<T>) -> Row<T> {
     let mut sum = row(0);
     if N > 1 {
-        sum = sum.map(|v| p[0][k] * v);
+        sum = std::array::from_fn(|lane| p[0][k] * sum[lane]);
         for (i, column) in p.iter().enumerate().skip(1) {
             let r = row(i);
             sum = std::array::from_fn(|lane| column[k].fma(r[lane], sum[lane]));
@@ -194,7 +194,7 @@ pub fn quantize<T: Element>(d: &Rows<T>, rows: usize, by: &Quantizer<T>) -> (Row
     let mut q = [[0; 8]; 64];
     let mut exact = false;
     for (q, d) in q[..rows].iter_mut().zip(d) {
-        *q = d.map(|v| by.quantize(v));
+        *q = std::array::from_fn(|i| by.quantize(d[i]));
         exact |= q.iter().fold(false, |any, &q| any | (q == EXACT));
     }
     (q, exact)
@@ -213,7 +213,7 @@ pub fn recompose<T: Element, const NZ: usize, const NY: usize>(
     if let Operator::Projection(p) = operator {
         let mut d = [[T::ZERO; 8]; 64];
         for (d, q) in d[..NZ * NY].iter_mut().zip(q) {
-            *d = q.map(|q| by.dequantize(q));
+            *d = std::array::from_fn(|i| by.dequantize(q[i]));
         }
         place_exact(&mut d, q, exact, |_, e| e);
         let correction = project::<T, NZ, NY>(p, &d);

@@ -70,22 +70,32 @@ impl<T: Element> Kernel for Strip<'_, T> {
         let mut r = vec![T::ZERO; m * width];
         for (k, out) in r.chunks_exact_mut(width).enumerate() {
             let (first, weights) = &self.weights[k];
-            out.iter_mut().zip(line(*first)).for_each(|(o, &v)| *o = weights[0] * v);
+            for (o, &v) in out.iter_mut().zip(line(*first)) {
+                *o = weights[0] * v;
+            }
             for (i, &w) in weights.iter().enumerate().skip(1) {
-                out.iter_mut().zip(line(first + i)).for_each(|(o, &v)| *o = w.fma(v, *o));
+                for (o, &v) in out.iter_mut().zip(line(first + i)) {
+                    *o = w.fma(v, *o);
+                }
             }
         }
         for k in 1..m {
             let (before, here) = r[(k - 1) * width..(k + 1) * width].split_at_mut(width);
             let w = -self.solver.w[k];
-            here.iter_mut().zip(before).for_each(|(h, &mut b)| *h = w.fma(b, *h));
+            for (h, &mut b) in here.iter_mut().zip(before) {
+                *h = w.fma(b, *h);
+            }
         }
         for k in (0..m).rev() {
             let (here, after) = r[k * width..].split_at_mut(width);
             let inverse = self.solver.inverse[k];
-            here.iter_mut().for_each(|h| *h = *h * inverse);
+            for h in here.iter_mut() {
+                *h = *h * inverse;
+            }
             let c = -self.solver.c[k];
-            here.iter_mut().zip(after).for_each(|(h, &mut a)| *h = c.fma(a, *h));
+            for (h, &mut a) in here.iter_mut().zip(after) {
+                *h = c.fma(a, *h);
+            }
         }
         r
     }

@@ -39,13 +39,14 @@ pub fn decode<T: Element>(
     let job = Job { frame: &frame, rebuilt: rebuilt.as_deref(), decoder };
     let wanted = frame.region_of_frame(region);
     let chunks = (0..frame.grid.len()).into_par_iter();
-    chunks.filter(|&i| !frame.grid.nodes(i).intersect(&wanted).is_empty()).try_for_each(|i| {
+    let chunks = chunks.filter(|&i| !frame.grid.nodes(i).intersect(&wanted).is_empty());
+    chunks.try_for_each_init(Scratch::default, |scratch, i| {
         control.check()?;
         let nodes = frame.grid.nodes(i);
-        let values = job.chunk(&source.chunk(i)?, i).map_err(|e| in_chunk(e, i))?;
+        job.chunk(&source.chunk(i)?, i, scratch).map_err(|e| in_chunk(e, i))?;
         let part = nodes.intersect(&wanted);
-        let inside = if part == nodes { values } else { crop(&values, &nodes, &part) };
-        out.put(&frame.region_of_field(&part), &inside)?;
+        let cropped = if part == nodes { None } else { Some(crop(&scratch.values, &nodes, &part)) };
+        out.put(&frame.region_of_field(&part), cropped.as_ref().unwrap_or(&scratch.values))?;
         control.advance((part.len() * T::BYTES) as u64);
         Ok(())
     })
@@ -65,6 +66,13 @@ fn crop<T: Element>(values: &[T], nodes: &Region, part: &Region) -> Vec<T> {
     (0..nz * ny).flat_map(|i| &values[row(i)..][..nx]).copied().collect()
 }
 
+/// Buffers that a thread uses for one chunk after the other.
+#[derive(Default)]
+struct Scratch<T> {
+    values: Vec<T>,
+    symbols: Vec<i32>,
+}
+
 struct Job<'a, T: Element> {
     frame: &'a Frame<T>,
     /// The array of the coarse part, when there is one.
@@ -73,22 +81,26 @@ struct Job<'a, T: Element> {
 }
 
 impl<T: Element> Job<'_, T> {
-    /// The values of a chunk's box.
-    fn chunk(&self, bytes: &[u8], index: usize) -> Result<Vec<T>> {
+    /// Rebuilds the values of a chunk's box in `scratch.values`.
+    fn chunk(&self, bytes: &[u8], index: usize, scratch: &mut Scratch<T>) -> Result<()> {
         let nodes = self.frame.grid.nodes(index);
         let lossless_rows = self.frame.lossless_nodes(index);
         let lossless_nodes = lossless_rows.iter().map(|r| r.len()).sum();
         let chunked = self.frame.hierarchy.plan.chunked();
         let (payload, exact, patches, lossless) = match Chunk::<T>::read(bytes, nodes.len(), lossless_nodes, chunked)? {
-            Chunk::Raw(values) => return Ok(values),
+            Chunk::Raw(values) => {
+                scratch.values = values;
+                return Ok(());
+            }
             Chunk::Coded { payload, exact, patches, lossless } => (payload, exact, patches, lossless),
         };
         let rebuilt = self.rebuilt.ok_or_else(coarse::missing)?;
         let coarse = Array { values: rebuilt, n: self.frame.hierarchy.coarse_extents() };
-        let mut values = match &self.decoder {
-            Some(decoder) => self.recompose(decoder, payload, &exact, coarse, index)?,
-            None => crop(rebuilt, &Region { lo: [0; 3], hi: coarse.n }, &nodes),
-        };
+        match &self.decoder {
+            Some(decoder) => self.recompose(decoder, payload, &exact, coarse, index, scratch)?,
+            None => scratch.values = crop(rebuilt, &Region { lo: [0; 3], hi: coarse.n }, &nodes),
+        }
+        let values = &mut scratch.values;
         let mut lossless = &lossless[..];
         for row in lossless_rows {
             let (here, rest) = lossless.split_at(row.len());
@@ -96,7 +108,7 @@ impl<T: Element> Job<'_, T> {
             lossless = rest;
         }
         patches.iter().for_each(|&(at, v)| values[at as usize] = v);
-        Ok(values)
+        Ok(())
     }
 
     fn recompose(
@@ -106,18 +118,20 @@ impl<T: Element> Job<'_, T> {
         exact: &[T],
         coarse: Array<T>,
         index: usize,
-    ) -> Result<Vec<T>> {
+        scratch: &mut Scratch<T>,
+    ) -> Result<()> {
         let hierarchy = &self.frame.hierarchy;
         let rank = hierarchy.plan.rank();
         let blocks = ChunkBlocks { region: self.frame.grid.blocks(index) };
         let nodes = self.frame.grid.nodes(index);
-        let symbols = decoder.decode(payload, blocks.region.len() * block_details(rank))?;
-        check_exact(&symbols, exact.len()).map_err(Error::corrupt)?;
-        let mut values = vec![T::ZERO; nodes.len()];
+        let Scratch { values, symbols } = scratch;
+        decoder.decode(payload, blocks.region.len() * block_details(rank), symbols)?;
+        check_exact(symbols, exact.len()).map_err(Error::corrupt)?;
+        values.resize(nodes.len(), T::ZERO);
         let (level, n) = (&hierarchy.local(0), nodes.shape());
         with_block_rows!(rank, NZ, NY => dispatch(Recompose::<T, NZ, NY> {
-            level, blocks, coarse, symbols: &symbols, exact, out: &mut values, n,
+            level, blocks, coarse, symbols, exact, out: values, n,
         }));
-        Ok(values)
+        Ok(())
     }
 }

@@ -1,17 +1,18 @@
 //! Encoding of a frame: coarse array, coarser levels, then the chunks against the coarse array as it will be decoded.
 
-use super::block::misses;
+use super::block::{coarse_of, misses};
 use super::chunk::{Draft, raw};
 use super::coarse;
 use super::disjoint::DisjointRows;
 use super::finest::{ChunkBlocks, Coarsen, Quantize};
 use super::frame::Frame;
 use super::local::{Array, block_details, with_block_rows};
+use super::plan::{BLOCK, COARSE};
 use super::simd::dispatch;
 use super::symbols::{Drafted, local_unit};
 use crate::backend::{FrameInput, FrameSink};
 use crate::entropy::huffman::{Codebook, Counts};
-use crate::{Control, Element, Region, Result};
+use crate::{Basis, Control, Element, Region, Result};
 use rayon::prelude::*;
 
 /// See [`super::encode_frame`].
@@ -20,8 +21,10 @@ pub fn encode<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, contr
     let job = Job { frame: &frame, input, control };
     let (levels, coarsest) = frame.hierarchy.decompose(job.coarse_array()?);
     let rebuilt = frame.hierarchy.recompose(&levels, &coarsest);
-    let drafts: Vec<Draft<T>> =
-        (0..frame.grid.len()).into_par_iter().map(|i| job.draft(i, &rebuilt)).collect::<Result<_>>()?;
+    let drafts: Vec<Draft<T>> = (0..frame.grid.len())
+        .into_par_iter()
+        .map_init(Scratch::default, |scratch, i| job.draft(i, &rebuilt, scratch))
+        .collect::<Result<_>>()?;
     drop(rebuilt);
     let book = codebook(&drafts);
     let coded: Vec<Option<Vec<u8>>> = drafts
@@ -56,6 +59,13 @@ fn codebook<T: Element>(drafts: &[Draft<T>]) -> Option<Codebook> {
     counts.map(|c| c.codebook())
 }
 
+/// Buffers that a thread uses for one chunk after the other.
+#[derive(Default)]
+struct Scratch<T> {
+    values: Vec<T>,
+    symbols: Vec<i32>,
+}
+
 struct Job<'a, T: Element> {
     frame: &'a Frame<T>,
     input: &'a FrameInput<'a, T>,
@@ -63,10 +73,15 @@ struct Job<'a, T: Element> {
 }
 
 impl<T: Element> Job<'_, T> {
+    /// Reads a box of the frame into `values`.
+    fn read_into(&self, region: &Region, values: &mut Vec<T>) -> Result<()> {
+        values.resize(region.len(), T::ZERO);
+        self.input.field.read_region(&self.frame.region_of_field(region), values)
+    }
     /// The values of a box of the frame.
     fn read(&self, region: &Region) -> Result<Vec<T>> {
-        let mut values = vec![T::ZERO; region.len()];
-        self.input.field.read_region(&self.frame.region_of_field(region), &mut values)?;
+        let mut values = Vec::new();
+        self.read_into(region, &mut values)?;
         Ok(values)
     }
 
@@ -75,6 +90,9 @@ impl<T: Element> Job<'_, T> {
         let hierarchy = &self.frame.hierarchy;
         if !hierarchy.plan.chunked() {
             return self.read(&Region { lo: [0; 3], hi: hierarchy.plan.n });
+        }
+        if hierarchy.plan.basis == Basis::Hierarchical {
+            return self.samples();
         }
         let mut array = vec![T::ZERO; hierarchy.coarse_extents().iter().product()];
         let coarse = DisjointRows::new(&mut array);
@@ -92,17 +110,43 @@ impl<T: Element> Job<'_, T> {
         Ok(array)
     }
 
+    /// The values at the coarse nodes of all blocks: the coarse array of the hierarchical basis.
+    fn samples(&self) -> Result<Vec<T>> {
+        let (n, m) = (self.frame.hierarchy.plan.n, self.frame.hierarchy.coarse_extents());
+        let mut array = vec![T::ZERO; m.iter().product()];
+        let node = |k: usize, a: usize| (k / COARSE * BLOCK + coarse_of(BLOCK)[k % COARSE]).min(n[a] - 1);
+        let rows = array.par_chunks_mut(m[2]).enumerate();
+        rows.try_for_each_init(
+            || vec![T::ZERO; n[2]],
+            |line, (row, out)| {
+                let lo = [node(row / m[1], 0), node(row % m[1], 1), 0];
+                let region = Region { lo, hi: [lo[0] + 1, lo[1] + 1, n[2]] };
+                self.input.field.read_region(&self.frame.region_of_field(&region), line)?;
+                let full = n[2] / BLOCK;
+                for (out, block) in out.chunks_exact_mut(COARSE).zip(line.chunks_exact(BLOCK)) {
+                    out.copy_from_slice(&[block[0], block[2], block[4], block[6], block[7]]);
+                }
+                let rest = out.iter_mut().enumerate().skip(full * COARSE);
+                rest.for_each(|(k, v)| *v = line[node(k, 2)]);
+                Ok(())
+            },
+        )?;
+        self.control.check()?;
+        Ok(array)
+    }
+
     /// Everything of a chunk that does not depend on the codebook.
-    fn draft(&self, index: usize, rebuilt: &[T]) -> Result<Draft<T>> {
+    fn draft(&self, index: usize, rebuilt: &[T], scratch: &mut Scratch<T>) -> Result<Draft<T>> {
         self.control.check()?;
         let nodes = self.frame.grid.nodes(index);
-        let values = self.read(&nodes)?;
+        let Scratch { values, symbols } = scratch;
+        self.read_into(&nodes, values)?;
         let coarse = Array { values: rebuilt, n: self.frame.hierarchy.coarse_extents() };
         let mut draft = if self.frame.hierarchy.plan.chunked() {
-            self.draft_local(index, Array { values: &values, n: nodes.shape() }, coarse)
+            self.draft_local(index, Array { values, n: nodes.shape() }, coarse, symbols)
         } else {
-            let missed = self.missed_by(&values, index, coarse);
-            self.assemble(None, Vec::new(), missed, &values)
+            let missed = self.missed_by(values, index, coarse);
+            self.assemble(None, Vec::new(), missed, values)
         };
         let lossless = self.frame.lossless_nodes(index);
         draft.lossless.extend(lossless.iter().flat_map(|r| r.clone().map(|at| values[at])));
@@ -110,18 +154,18 @@ impl<T: Element> Job<'_, T> {
         Ok(draft)
     }
 
-    fn draft_local(&self, index: usize, u: Array<T>, coarse: Array<T>) -> Draft<T> {
+    fn draft_local(&self, index: usize, u: Array<T>, coarse: Array<T>, symbols: &mut Vec<i32>) -> Draft<T> {
         let hierarchy = &self.frame.hierarchy;
         let rank = hierarchy.plan.rank();
         let blocks = ChunkBlocks { region: self.frame.grid.blocks(index) };
-        let mut symbols = vec![0; blocks.region.len() * block_details(rank)];
+        symbols.resize(blocks.region.len() * block_details(rank), 0);
         let (mut exact, mut missed) = (Vec::new(), Vec::new());
         let (level, bounds) = (&hierarchy.local(0), &hierarchy.bounds);
         with_block_rows!(rank, NZ, NY => dispatch(Quantize::<T, NZ, NY> {
-            level, bounds, u, blocks, coarse, symbols: &mut symbols, exact: &mut exact, missed: &mut missed,
+            level, bounds, u, blocks, coarse, symbols, exact: &mut exact, missed: &mut missed,
         }));
         missed.sort_unstable();
-        let symbols = Drafted::new(self.input.params.entropy, &symbols, local_unit(rank));
+        let symbols = Drafted::new(self.input.params.entropy, symbols, local_unit(rank));
         self.assemble(Some(symbols), exact, missed, u.values)
     }
 

@@ -144,7 +144,9 @@ impl<T: Element> GlobalLevel<'_, T> {
         let [_, my, mx] = self.level.coarse;
         let at = |z: usize, y: usize| &coarse.values[(z * my + y) * mx..][..mx];
         let middle = |line: &mut [T], a: &[T], b: &[T]| {
-            line.iter_mut().zip(a).zip(b).for_each(|((l, &a), &b)| *l = midpoint(a, b));
+            for ((l, &a), &b) in line.iter_mut().zip(a).zip(b) {
+                *l = midpoint(a, b);
+            }
         };
         match (place(row / ny, nz), place(row % ny, ny)) {
             (Place::At(z), Place::At(y)) => line.copy_from_slice(at(z, y)),
@@ -206,7 +208,9 @@ impl<T: Element> Kernel for Decompose<'_, T> {
         let mut symbols = self.symbols;
         for (i, row) in self.rows.enumerate() {
             self.level.interpolate_row(&self.coarse, row, &mut line, &mut d);
-            d.iter_mut().zip(&self.fine[row * nx..]).for_each(|(d, &u)| *d = u - *d);
+            for (d, &u) in d.iter_mut().zip(&self.fine[row * nx..]) {
+                *d = u - *d;
+            }
             let details = d.iter().copied();
             let count = if self.level.is_coarse_row(row) {
                 let odd = details.skip(1).step_by(2).take((nx - 1) / 2);
@@ -276,25 +280,37 @@ impl<T: Element> Kernel for Recompose<'_, T> {
             if self.what == What::Values {
                 self.level.interpolate_row(&self.coarse, row, &mut line, out);
             }
-            let mut set = |v: &mut T, q: i32| {
-                *v = match self.what {
-                    What::Details => by.dequantize(q),
-                    What::Values => by.add(*v, q),
-                };
-                if q == EXACT
-                    && let Some(&e) = exact.next()
-                {
-                    *v = *v + e;
-                }
-            };
             let coarse_row = self.level.is_coarse_row(row);
             let count = if coarse_row { (nx - 1) / 2 } else { nx };
             let (here, rest) = symbols.split_at(count);
             symbols = rest;
-            if coarse_row {
-                out.iter_mut().skip(1).step_by(2).zip(here).for_each(|(v, &q)| set(v, q));
-            } else {
-                out.iter_mut().zip(here).for_each(|(v, &q)| set(v, q));
+            let (first, stride) = if coarse_row { (1, 2) } else { (0, 1) };
+            match (self.what, stride) {
+                (What::Details, _) => {
+                    for (v, &q) in out.iter_mut().skip(first).step_by(stride).zip(here) {
+                        *v = by.dequantize(q);
+                    }
+                }
+                (What::Values, 1) => {
+                    for (v, &q) in out.iter_mut().zip(here) {
+                        *v = by.add(*v, q);
+                    }
+                }
+                (What::Values, _) => {
+                    for (pair, &q) in out.chunks_exact_mut(2).zip(here) {
+                        (pair[0], pair[1]) = (by.add(pair[0], 0), by.add(pair[1], q));
+                    }
+                    for v in &mut out[2 * count..] {
+                        *v = by.add(*v, 0);
+                    }
+                }
+            }
+            if !exact.as_slice().is_empty() {
+                let nodes = out.iter_mut().skip(first).step_by(stride).zip(here);
+                let places = nodes.filter(|&(_, &q)| q == EXACT);
+                for ((v, _), &e) in places.zip(exact.by_ref()) {
+                    *v = *v + e;
+                }
             }
         }
     }

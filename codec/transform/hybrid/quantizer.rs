@@ -29,14 +29,9 @@ impl<T: Element> Quantizer<T> {
     pub fn quantize(&self, d: T) -> i32 {
         let t = d * self.inverse;
         let fits = t.abs() <= T::from_f64(Q_MAX);
+        let wide = if d.abs() < T::INFINITY { EXACT } else { 0 };
         let q = t.rint().to_i32();
-        if fits {
-            q
-        } else if d.is_finite() {
-            EXACT
-        } else {
-            0
-        }
+        if fits { q } else { wide }
     }
     /// The detail that a symbol stands for; 0 for [`EXACT`], whose value is put in its place.
     #[inline(always)]

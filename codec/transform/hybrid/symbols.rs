@@ -59,15 +59,17 @@ impl ChunkDecoder {
     pub fn new(book: Option<Codebook>, unit: usize) -> Self {
         book.map_or(Self::Class, |book| Self::Huffman(Decoder::new(&book, unit)))
     }
-    pub fn decode(&self, payload: &[u8], count: usize) -> Result<Vec<i32>> {
+    /// Decodes `count` symbols into `symbols`.
+    pub fn decode(&self, payload: &[u8], count: usize, symbols: &mut Vec<i32>) -> Result<()> {
         match self {
-            Self::Class => decode_flat(count, payload),
+            Self::Class => *symbols = decode_flat(count, payload)?,
             Self::Huffman(decoder) => {
-                let mut symbols = vec![0; count];
-                decoder.decode(payload, &mut symbols)?;
-                Ok(symbols)
+                symbols.clear();
+                symbols.resize(count, 0);
+                decoder.decode(payload, symbols)?;
             }
         }
+        Ok(())
     }
 }
 
