@@ -32,6 +32,14 @@ pub struct Bench {
 
 const DEFAULT_REL: f64 = 1e-3;
 
+#[cfg(feature = "studio")]
+impl Bench {
+    /// `bench ui` measures the studio instead of a codec.
+    pub fn asks_for_ui(&self) -> bool {
+        self.input.file == "ui"
+    }
+}
+
 /// One compression and decompression in memory.
 pub struct Timing {
     pub stream: Vec<u8>,

@@ -10,13 +10,17 @@ mod parse;
 mod picture;
 mod progress;
 mod roi;
+#[cfg(feature = "studio")]
+mod studio;
 mod tolerance;
 mod verify;
 
 use anyhow::Result;
 use blockmgard::roi::RoiSpec;
 use blockmgard::{Error, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+#[cfg(not(feature = "studio"))]
+use clap::CommandFactory;
+use clap::{Parser, Subcommand};
 use progress::Session;
 use std::process::ExitCode;
 
@@ -48,10 +52,13 @@ enum Command {
     Roi(roi::Roi),
     /// Print the JSON schema of ROI specs
     Schema,
-    /// Measure ratio and speed on a file
+    /// Measure ratio and speed on a file ("bench ui": the studio's frame times)
     Bench(bench::Bench),
     /// Run the main job on the bundled sample: a table, demo.png and demo.json
     Demo(demo::Demo),
+    /// Open the studio; so does the program without a command
+    #[cfg(feature = "studio")]
+    Studio(studio::Studio),
 }
 
 /// Exit codes that scripts rely on.
@@ -88,6 +95,9 @@ fn run(cli: Cli) -> Result<bool> {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
     let Some(command) = cli.command else {
+        #[cfg(feature = "studio")]
+        studio::Studio::default().run()?;
+        #[cfg(not(feature = "studio"))]
         Cli::command().print_help()?;
         return Ok(true);
     };
@@ -102,7 +112,11 @@ fn run(cli: Cli) -> Result<bool> {
             println!("{}", serde_json::to_string_pretty(&RoiSpec::json_schema())?);
             Ok(true)
         }
+        #[cfg(feature = "studio")]
+        Command::Bench(c) if c.asks_for_ui() => studio::bench_ui(cli.json).map(|()| true),
         Command::Bench(c) => c.run(&session).map(|()| true),
         Command::Demo(c) => c.run(&session).map(|()| true),
+        #[cfg(feature = "studio")]
+        Command::Studio(c) => c.run().map(|()| true),
     }
 }

@@ -1,0 +1,36 @@
+//! `blockmgard studio` and `blockmgard bench ui`.
+
+use super::args::Hints;
+use anyhow::Result;
+use blockmgard_app::studio::{self, StudioArgs};
+use clap::Args;
+
+#[derive(Args, Default)]
+pub struct Studio {
+    /// A data file, .bmg stream, project or ROI spec [default: the bundled sample]
+    #[arg(value_name = "FILE[:VAR]")]
+    file: Option<String>,
+    #[command(flatten)]
+    hints: Hints,
+}
+
+impl Studio {
+    pub fn run(self) -> Result<()> {
+        studio::run(StudioArgs { file: self.file, hints: self.hints.open() })
+    }
+}
+
+/// Prints the frame times of the studio's UI thread.
+pub fn bench_ui(json: bool) -> Result<()> {
+    let times = studio::bench::run()?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&times)?);
+        return Ok(());
+    }
+    println!("UI-thread time of a frame on 512x512x512 values, ms, without rasterizing");
+    println!("{:<32} {:>7} {:>8} {:>8} {:>8}", "", "frames", "median", "99 %", "worst");
+    for t in times {
+        println!("{:<32} {:>7} {:>8.2} {:>8.2} {:>8.2}", t.activity, t.frames, t.median_ms, t.p99_ms, t.worst_ms);
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Everything the user can ask for. Panels, keys and gestures send these; the state carries them out.
+
+use super::gpu::colormap::ColorMap;
+use super::roi::model::{RegionId, RegionKind, TierDef};
+use super::state::compare::Compare;
+use super::state::display::{Display, PaneView};
+use super::state::document::OpenRequest;
+use super::state::tools::{Tool, Tools};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// One request of the user.
+#[derive(Debug)]
+pub enum Command {
+    /// Ask for a file in a dialog of the system, off the UI thread.
+    AskOpen,
+    Open(OpenRequest),
+    /// The bundled sample with its regions.
+    OpenSample,
+    /// Ask for a project or ROI spec.
+    AskProject,
+    /// Another variable or step of the open file.
+    OpenVariable {
+        variable: usize,
+        step: usize,
+    },
+    /// Show or hide the open dialog with its typed path and raw settings.
+    ShowOpenDialog(bool),
+    /// The view and voxel under the pointer.
+    Hover(usize, Option<[usize; 3]>),
+    Crosshair([usize; 3]),
+    /// Move the slice of an axis.
+    Step {
+        axis: usize,
+        by: isize,
+    },
+    Display(Box<Display>),
+    ColorMap(ColorMap),
+    AutoWindow,
+    Pane {
+        axis: usize,
+        view: PaneView,
+    },
+    /// The 3-D view is on screen.
+    ShowVolume,
+    Camera(super::state::volume3d::Camera),
+    ResetPanes,
+    Maximize(Option<usize>),
+    /// The part (u, v voxels) of a plane that a view shows now.
+    Visible {
+        axis: usize,
+        slot: usize,
+        lo: [usize; 2],
+        hi: [usize; 2],
+    },
+    Compare(Compare),
+    Tool(Tool),
+    Tools(Box<Tools>),
+    PreviousTool,
+    Tier(usize),
+    SetTiers(Vec<TierDef>),
+    RemoveTier(usize),
+    /// A brush or eraser drag: voxel positions along it, in order.
+    StrokeBegin {
+        erase: bool,
+        axis: usize,
+    },
+    StrokeTo(Vec<[f64; 3]>),
+    StrokeEnd,
+    AddRegion {
+        name: String,
+        kind: RegionKind,
+    },
+    RegionOn(RegionId, bool),
+    RegionTier(RegionId, usize),
+    RenameRegion(RegionId, String),
+    RemoveRegion(RegionId),
+    SelectRegion(Option<RegionId>),
+    SetRegionKind(RegionId, RegionKind),
+    Flood([usize; 3]),
+    ApplyThreshold,
+    Morphology(Morphology),
+    ImportMask,
+    Undo,
+    Redo,
+    Run(super::state::runs::RunRequest),
+    /// Run what the run panel is set to.
+    RunCurrent,
+    Cancel(u64),
+    Runs(super::state::runs::RunEdit),
+    /// The command line that makes a run.
+    CopyCommandLine(super::state::compare::RunId),
+    ShowResults(bool),
+    ShowPlots(bool),
+    Plots(super::state::plots::PlotSettings),
+    Sweep(super::state::runs::RunRequest),
+    ClearSweeps,
+    Export(Export),
+    SaveForm(Option<super::state::export::SaveForm>),
+    /// The system's save dialog.
+    BrowseSave,
+    SaveAs(Export, PathBuf),
+    OpenProject(PathBuf),
+    /// Take up the work that autosave kept.
+    RestoreAutosave,
+    ShowHelp(bool),
+    ShowHints(bool),
+    DarkMode(bool),
+    DismissNotice(usize),
+    CopyText(String),
+    Quit,
+}
+
+/// Whole-mask operations on the selected painted region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Morphology {
+    Grow,
+    Shrink,
+    KeepLargest,
+    RemoveSmall,
+    FillBetween,
+}
+
+/// What can be written to a file; the path is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Export {
+    Spec,
+    Masks,
+    Map,
+    Project,
+    Stream(u64),
+    Reconstruction(u64),
+    ViewPicture,
+    TableCsv,
+    TableJson,
+    Report,
+}
+
+/// The sending end that panels hold.
+#[derive(Clone)]
+pub struct Commands(Sender<Command>);
+
+impl Commands {
+    pub fn new() -> (Self, Receiver<Command>) {
+        let (send, receive) = channel();
+        (Self(send), receive)
+    }
+    pub fn send(&self, command: Command) {
+        // The receiver lives as long as the window.
+        let _ = self.0.send(command);
+    }
+}

@@ -1,0 +1,127 @@
+//! Small pieces that all panels share.
+
+use eframe::egui::{self, Color32, Response, RichText, Sense, Ui, vec2};
+
+/// A titled section of the side panel that can be folded.
+pub fn section(ui: &mut Ui, title: &str, open: bool, content: impl FnOnce(&mut Ui)) {
+    egui::CollapsingHeader::new(RichText::new(title).strong()).default_open(open).show(ui, |ui| {
+        ui.add_space(2.0);
+        content(ui);
+        ui.add_space(4.0);
+    });
+}
+
+/// A row with a label of fixed width, so that fields line up.
+pub fn field<R>(ui: &mut Ui, label: &str, content: impl FnOnce(&mut Ui) -> R) -> R {
+    ui.horizontal(|ui| {
+        let height = ui.spacing().interact_size.y;
+        let (rect, _) = ui.allocate_exact_size(vec2(84.0, height), Sense::hover());
+        let font = egui::TextStyle::Body.resolve(ui.style());
+        ui.painter().text(rect.left_center(), egui::Align2::LEFT_CENTER, label, font, weak(ui));
+        ui.name_inputs(label, content)
+    })
+    .inner
+}
+
+/// A square of colour.
+pub fn swatch(ui: &mut Ui, color: [u8; 3], size: f32) -> Response {
+    let (rect, response) = ui.allocate_exact_size(vec2(size, ui.spacing().interact_size.y), Sense::hover());
+    let square = egui::Rect::from_center_size(rect.center(), vec2(size, size));
+    ui.painter().rect_filled(square, 3.0, super::super::theme::color(color));
+    response
+}
+
+/// A number as people write it: 4 significant digits, exponents only where they help.
+pub fn number(v: f64) -> String {
+    let a = v.abs();
+    if v == 0.0 {
+        "0".to_owned()
+    } else if !v.is_finite() {
+        if v.is_nan() {
+            "NaN".to_owned()
+        } else if v > 0.0 {
+            "+Inf".to_owned()
+        } else {
+            "-Inf".to_owned()
+        }
+    } else if (1e-3..1e6).contains(&a) {
+        let digits = (3 - a.log10().floor() as i32).clamp(0, 6) as usize;
+        trim(format!("{v:.digits$}"))
+    } else {
+        let text = format!("{v:.3e}");
+        match text.split_once('e') {
+            Some((mantissa, exponent)) => format!("{}e{exponent}", trim(mantissa.to_owned())),
+            None => text,
+        }
+    }
+}
+
+fn trim(text: String) -> String {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Bytes as people read them.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.3} {}", UNITS[unit]).replace(".000", "") }
+}
+
+/// A count with thin groups of three.
+pub fn count(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A number field that accepts scientific notation.
+pub fn number_field(ui: &mut Ui, value: &mut f64, speed: f64) -> Response {
+    ui.add(
+        egui::DragValue::new(value)
+            .speed(speed)
+            .custom_formatter(|v, _| number(v))
+            .custom_parser(|t| t.trim().parse().ok())
+            .update_while_editing(false),
+    )
+}
+
+/// Ink of weak text.
+pub fn weak(ui: &Ui) -> Color32 {
+    ui.visuals().weak_text_color()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        for (v, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (0.01, "0.01"),
+            (123.456, "123.5"),
+            (1e-4, "1e-4"),
+            (-2.5e-7, "-2.5e-7"),
+            (1.0e9, "1e9"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-Inf"),
+        ] {
+            assert_eq!(number(v), text);
+        }
+        assert_eq!(count(1234567), "1,234,567");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(3_014_284), "3.014 MB");
+    }
+}

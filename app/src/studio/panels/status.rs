@@ -1,0 +1,90 @@
+//! The line at the bottom: the probe at the left, running jobs at the right.
+
+use super::shell;
+use crate::studio::command::Command;
+use crate::studio::state::State;
+use crate::studio::theme;
+use eframe::egui::{self, Layout, RichText, Ui};
+
+pub fn show(ui: &mut Ui, state: &State) {
+    ui.horizontal_centered(|ui| {
+        probe(ui, state);
+        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| jobs(ui, state));
+    });
+}
+
+fn probe(ui: &mut Ui, state: &State) {
+    let (Some(probe), Some(document)) = (state.probe(), state.document.as_ref()) else {
+        ui.label(RichText::new("No volume").color(shell::weak(ui)));
+        return;
+    };
+    let names = document.axis_names();
+    let mono = |ui: &mut Ui, text: String, width: f32| {
+        let (rect, _) = ui.allocate_exact_size(egui::vec2(width, ui.spacing().interact_size.y), egui::Sense::hover());
+        let font = egui::FontId::monospace(12.0);
+        let ink = ui.visuals().text_color();
+        ui.painter_at(rect).text(rect.left_center(), egui::Align2::LEFT_CENTER, text, font, ink);
+    };
+    let place = (0..3).map(|a| format!("{} {}", names[a], probe.voxel[a])).collect::<Vec<_>>().join("  ");
+    mono(ui, place, 160.0);
+    let units = document.volume.meta.units.as_deref().unwrap_or("");
+    mono(ui, format!("{} {units}", shell::number(probe.value)), 130.0);
+    if let Some((tier, name)) = &probe.tier {
+        if let Some(t) = state.roi.tiers.get(*tier) {
+            shell::swatch(ui, t.color, 10.0);
+        }
+        mono(ui, short(name), 120.0);
+    }
+    if let Some(tau) = probe.tau {
+        mono(ui, format!("tau {}", shell::number(tau)), 110.0);
+    }
+    mono(ui, format!("block {}", probe.block.map(|b| b.to_string()).join(" ")), 120.0);
+    if let Some((name, value, error)) = &probe.run {
+        let tau = probe.tau.unwrap_or(f64::INFINITY);
+        let text = format!("{name}: {}  error {}", shell::number(*value), shell::number(*error));
+        let color = if error.abs() > tau { theme::color(theme::ALARM) } else { ui.visuals().text_color() };
+        ui.label(RichText::new(text).monospace().color(color));
+    }
+}
+
+/// Long names are cut, so that the line stays in place.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(15) {
+        Some((at, _)) => format!("{}…", &name[..at]),
+        None => name.to_owned(),
+    }
+}
+
+fn jobs(ui: &mut Ui, state: &State) {
+    for job in state.jobs.running.iter().rev().take(2) {
+        let (done, total) = job.control.progress();
+        let cancel = ui.small_button("Cancel").on_hover_text(format!("Stop: {}", job.name));
+        if cancel.clicked() {
+            state.commands.send(Command::Cancel(job.id));
+        }
+        if total > 0 {
+            let part = (done as f32 / total as f32).min(1.0);
+            ui.add(egui::ProgressBar::new(part).desired_width(110.0).desired_height(10.0));
+        } else {
+            ui.add(egui::Spinner::new().size(14.0));
+        }
+        ui.label(RichText::new(&job.name).small());
+    }
+    let rest = state.jobs.running.len().saturating_sub(2);
+    if rest > 0 {
+        ui.label(RichText::new(format!("+{rest} more")).small().color(shell::weak(ui)));
+    }
+    if state.jobs.running.is_empty() {
+        if let Some(d) = &state.document {
+            let shape = d.volume.shape;
+            let bytes = shape.len() as u64 * d.volume.values.dtype().bytes() as u64;
+            let kind = format!("{:?}", d.volume.values.dtype()).to_lowercase();
+            let names = d.axis_names()[3 - shape.rank as usize..].join("×");
+            let text = format!("{shape} ({names})  {kind}  {}", shell::bytes(bytes));
+            ui.label(RichText::new(text).small().color(shell::weak(ui)));
+        }
+    } else {
+        // Progress moves about 10 times a second; nothing repaints when no job runs.
+        ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
+    }
+}

@@ -1,0 +1,217 @@
+//! The whole state of the studio in one place. Panels read it and send commands; [`State::apply`] carries them out.
+
+pub mod apply;
+pub mod compare;
+pub mod coverage;
+pub mod display;
+pub mod document;
+pub mod estimate;
+pub mod export;
+pub mod files;
+pub mod layers;
+pub mod mapping;
+pub mod opening;
+pub mod plots;
+pub mod probe;
+pub mod project;
+pub mod regions;
+pub mod running;
+pub mod runs;
+pub mod sample;
+pub mod slices;
+pub mod strokes;
+pub mod tools;
+pub mod volume3d;
+
+use super::command::{Command, Commands};
+use super::jobs::Jobs;
+use super::roi::history::History;
+use super::roi::model::{RegionId, Roi};
+use blockmgard::roi::RoiSpec;
+use compare::Compare;
+use display::{Display, PaneView};
+use document::Document;
+use eframe::egui;
+use mapping::Mapping;
+use plots::Plots;
+use runs::Runs;
+use slices::Slices;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use strokes::Stroke;
+use tools::Tools;
+use volume3d::{Camera, Volume3d};
+
+/// Undo keeps at most this much.
+const UNDO_BYTES: usize = 256 << 20;
+
+/// A message to the user, shown until dismissed or, when it is only good news, for a few seconds.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    pub text: String,
+    pub error: bool,
+    pub since: std::time::Instant,
+}
+
+/// Which windows are open.
+#[derive(Clone, Debug, Default)]
+pub struct Windows {
+    pub open_dialog: bool,
+    pub help: bool,
+    pub hints: bool,
+    /// The results panel.
+    pub results: bool,
+    /// Plots rather than the table in the results panel.
+    pub plots: bool,
+}
+
+pub struct State {
+    pub commands: Commands,
+    incoming: Receiver<Command>,
+    pub jobs: Jobs<State>,
+    pub document: Option<Document>,
+    /// Counts opened volumes, so that late results of an earlier one are dropped.
+    pub generation: u64,
+    pub crosshair: [usize; 3],
+    /// Voxel under the pointer, probed in place of the crosshair.
+    pub hover: Option<[usize; 3]>,
+    /// View that the pointer was over last.
+    pub hover_axis: Option<usize>,
+    pub panes: [PaneView; 3],
+    pub maximized: Option<usize>,
+    pub display: Display,
+    pub compare: Compare,
+    pub tools: Tools,
+    pub roi: Roi,
+    /// Moves on with every change of what the regions cover or the tiers demand.
+    pub roi_version: u64,
+    pub history: History,
+    pub selected: Option<RegionId>,
+    pub stroke: Option<Stroke>,
+    pub slices: Slices,
+    pub mapping: Mapping,
+    pub volume3d: Volume3d,
+    pub camera: Camera,
+    pub runs: Runs,
+    pub plots: Plots,
+    pub notices: Vec<Notice>,
+    pub windows: Windows,
+    pub save: Option<export::SaveForm>,
+    /// A spec that waits for the volume's statistics, and the folder of its mask files.
+    pub pending_spec: Option<(RoiSpec, PathBuf)>,
+    /// A project's window lock, set once its own window has been kept.
+    pending_lock: Option<bool>,
+    last_autosave: std::time::Instant,
+    /// Path and message of the last failed open, shown in the open dialog.
+    pub open_error: Option<(String, String)>,
+    pub settings: files::Settings,
+    pub dark: bool,
+    pub wake: Arc<dyn Fn() + Send + Sync>,
+    /// Text for the clipboard and requests to the window, carried out by the app.
+    pub copy: Option<String>,
+    pub quit: bool,
+}
+
+impl State {
+    pub fn new(ctx: &egui::Context, settings: files::Settings) -> Self {
+        let (commands, incoming) = Commands::new();
+        let repaint = ctx.clone();
+        let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(move || repaint.request_repaint());
+        Self {
+            commands,
+            incoming,
+            jobs: Jobs::new(wake.clone()),
+            document: None,
+            generation: 0,
+            crosshair: [0; 3],
+            hover: None,
+            hover_axis: None,
+            panes: Default::default(),
+            maximized: None,
+            display: Display::default(),
+            compare: Compare::default(),
+            tools: Tools::default(),
+            roi: Roi::default(),
+            roi_version: 1,
+            history: History::new(UNDO_BYTES),
+            selected: None,
+            stroke: None,
+            slices: Slices::new(wake.clone()),
+            mapping: Mapping::new(wake.clone()),
+            volume3d: Volume3d::new(wake.clone()),
+            camera: Camera::default(),
+            runs: Runs::default(),
+            plots: Plots::new(wake.clone()),
+            notices: vec![],
+            windows: Windows { hints: settings.show_hints, ..Windows::default() },
+            save: None,
+            pending_spec: None,
+            pending_lock: None,
+            last_autosave: std::time::Instant::now(),
+            open_error: None,
+            dark: settings.dark,
+            settings,
+            wake,
+            copy: None,
+            quit: false,
+        }
+    }
+
+    /// Takes in finished work, then carries out what the user asked for since the last call.
+    pub fn update(&mut self) {
+        for (name, result) in self.jobs.finished() {
+            match result {
+                Ok(done) => done(self),
+                Err(text) if text.is_empty() => self.say(format!("{name} cancelled")),
+                Err(text) => self.complain(format!("{name}: {text}")),
+            }
+        }
+        for error in self.slices.poll() {
+            self.complain(error);
+        }
+        if let Some(error) = self.volume3d.poll() {
+            self.complain(error);
+        }
+        self.mapping.poll();
+        self.plots.poll();
+        let pending: Vec<Command> = self.incoming.try_iter().collect();
+        for command in pending {
+            self.apply(command);
+        }
+        self.refresh_map();
+        self.refresh_labels();
+        self.refresh_profile();
+        self.autosave();
+        let now = std::time::Instant::now();
+        self.notices.retain(|n| n.error || now.duration_since(n.since).as_secs() < 6);
+    }
+
+    /// Whether nothing is running or waiting in the background.
+    pub fn is_idle(&self) -> bool {
+        self.jobs.running.is_empty()
+            && self.slices.is_idle()
+            && self.mapping.is_idle()
+            && self.volume3d.is_idle()
+            && self.plots.is_idle()
+    }
+
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.notices.push(Notice { text: text.into(), error: false, since: std::time::Instant::now() });
+    }
+    pub fn complain(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if self.notices.iter().all(|n| n.text != text) {
+            self.notices.push(Notice { text, error: true, since: std::time::Instant::now() });
+        }
+    }
+
+    /// Extents of the open volume.
+    pub fn extents(&self) -> Option<[usize; 3]> {
+        self.document.as_ref().map(|d| d.volume.shape.n)
+    }
+    /// Largest |u| and range, the bases of relative tolerances.
+    pub fn scales(&self) -> (f64, f64) {
+        self.document.as_ref().map_or((1.0, 1.0), |d| (d.max_abs(), d.range()))
+    }
+}

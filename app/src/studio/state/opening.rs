@@ -1,0 +1,233 @@
+//! Opening files, and what is computed of a volume in the background.
+
+use super::State;
+use super::document::{Document, GradientInfo, OpenRequest};
+use super::project::Project;
+use crate::studio::data::gradient::GradientField;
+use crate::studio::data::stats::BlockStats;
+use crate::studio::jobs::Done;
+use crate::studio::roi::model::{RegionItem, RegionKind};
+use blockmgard::roi::RoiSpec;
+use blockmgard::volume::{OpenHints, Stats, Validity};
+use blockmgard::with_values;
+use std::sync::Arc;
+
+impl State {
+    /// The system's open dialog, off the UI thread.
+    pub(super) fn browse_open(
+        &mut self,
+        title: &'static str,
+        then: impl FnOnce(&mut State, std::path::PathBuf) + Send + 'static,
+    ) {
+        self.jobs.spawn("Choosing a file", move |_| {
+            let picked = rfd::FileDialog::new().set_title(title).pick_file();
+            let done: Done<State> = Box::new(move |state: &mut State| {
+                if let Some(path) = picked {
+                    then(state, path);
+                }
+            });
+            Ok(done)
+        });
+    }
+
+    pub(super) fn browse_save(&mut self) {
+        let Some(form) = self.save.clone() else { return };
+        self.jobs.spawn("Choosing a file", move |_| {
+            let path = std::path::PathBuf::from(&form.path);
+            let mut dialog = rfd::FileDialog::new().set_title("Save as");
+            if let Some(name) = path.file_name() {
+                dialog = dialog.set_file_name(name.to_string_lossy());
+            }
+            let picked = dialog.save_file();
+            let done: Done<State> = Box::new(move |state: &mut State| {
+                if let (Some(path), Some(form)) = (picked, state.save.as_mut()) {
+                    form.path = path.to_string_lossy().into_owned();
+                }
+            });
+            Ok(done)
+        });
+    }
+
+    pub(super) fn ask_open(&mut self) {
+        if self.jobs.is_running("Choosing a file") {
+            return;
+        }
+        let folder = self.document.as_ref().and_then(|d| d.path.parent().map(|p| p.to_path_buf()));
+        self.windows.open_dialog = true;
+        self.jobs.spawn("Choosing a file", move |_| {
+            let mut dialog = rfd::FileDialog::new().set_title("Open a volume");
+            if let Some(folder) = folder {
+                dialog = dialog.set_directory(folder);
+            }
+            let picked = dialog.pick_file();
+            let done: Done<State> = Box::new(move |state: &mut State| {
+                if let Some(path) = picked {
+                    state.open(OpenRequest { path: path.to_string_lossy().into_owned(), ..Default::default() });
+                }
+            });
+            Ok(done)
+        });
+    }
+
+    /// Opens a volume, stream, project or ROI spec.
+    pub fn open(&mut self, request: OpenRequest) {
+        let path = std::path::PathBuf::from(&request.path);
+        let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+        if matches!(ending.as_deref(), Some("json" | "toml")) {
+            self.windows.open_dialog = false;
+            return self.open_project_or_spec(path);
+        }
+        self.open_with(request, None);
+    }
+
+    /// Opens a volume; a project's settings are put in place when it is on screen.
+    pub(super) fn open_with(&mut self, request: OpenRequest, project: Option<Project>) {
+        let name = format!("Opening {}", request.path);
+        if self.jobs.is_running(&name) {
+            return;
+        }
+        self.open_error = None;
+        self.jobs.spawn(name, move |control| {
+            let result = Document::open(&request, control).and_then(|document| match &project {
+                Some(p) if p.variable != document.variable || p.step != document.step => {
+                    let Document { path, hints, dataset, .. } = document;
+                    Document::of_dataset(path, hints, dataset, p.variable, p.step)
+                }
+                _ => Ok(document),
+            });
+            let done: Done<State> = Box::new(move |state: &mut State| match result {
+                Ok(document) => {
+                    state.settings.remember(&request.path);
+                    state.set_document(document);
+                    if let Some(project) = project {
+                        state.restore(project);
+                    }
+                }
+                // The dialog opens with the path, the reason and the shapes that fit.
+                Err(error) => {
+                    state.open_error = Some((request.path, format!("{error:#}")));
+                    state.windows.open_dialog = true;
+                }
+            });
+            Ok(done)
+        });
+    }
+
+    pub(super) fn open_variable(&mut self, variable: usize, step: usize) {
+        let Some(d) = &self.document else { return };
+        let (path, hints, dataset) = (d.path.clone(), d.hints.clone(), d.dataset.clone());
+        self.jobs.spawn("Opening a variable", move |_| {
+            let document = Document::of_dataset(path, hints, dataset, variable, step)?;
+            let done: Done<State> = Box::new(move |state: &mut State| state.set_document(document));
+            Ok(done)
+        });
+    }
+
+    /// Shows a volume: first slice at once, statistics and block extremes in the background. Regions
+    /// stay when the shape is the same, so that a spec carries over to the next step or variable.
+    pub fn set_document(&mut self, document: Document) {
+        self.stroke = None;
+        self.generation += 1;
+        let same_shape = self.extents() == Some(document.volume.shape.n);
+        if !same_shape {
+            self.roi.regions.clear();
+            self.history.clear();
+            self.selected = None;
+            self.crosshair = document.volume.shape.n.map(|n| n / 2);
+            self.panes = Default::default();
+        }
+        self.roi.regions.iter_mut().filter(|r| r.kind.raster().is_none()).for_each(|r| r.coverage = None);
+        if !self.display.locked {
+            self.display.window = document.first_window;
+        }
+        self.runs.list.clear();
+        self.runs.queue.clear();
+        self.plots.sweeps.clear();
+        self.compare = Default::default();
+        self.slices.clear();
+        self.mapping.clear();
+        self.windows.open_dialog = false;
+        self.start_statistics(&document);
+        let embedded = document.embedded.clone();
+        self.document = Some(document);
+        if let Some(spec) = embedded.and_then(|json| RoiSpec::parse(&json.to_string()).ok()) {
+            self.load_spec(spec, Default::default());
+        }
+        self.roi.refresh_painted_coverage();
+        self.roi_version += 1;
+        self.cover_missing();
+    }
+
+    fn start_statistics(&mut self, document: &Document) {
+        let (volume, generation) = (document.volume.clone(), self.generation);
+        self.jobs.spawn("Statistics", move |control| {
+            let stats = Arc::new(Stats::of(&volume, control)?);
+            let done: Done<State> = Box::new(move |state: &mut State| {
+                if state.generation != generation {
+                    return;
+                }
+                if let Some(d) = &mut state.document {
+                    d.stats = Some(stats);
+                }
+                if !state.display.locked {
+                    state.auto_window();
+                }
+                if let Some(locked) = state.pending_lock.take() {
+                    state.display.locked = locked;
+                }
+                state.roi_version += 1;
+                state.cover_missing();
+                if let Some((spec, folder)) = state.pending_spec.take() {
+                    state.load_spec(spec, folder);
+                }
+                state.start_next_run();
+            });
+            Ok(done)
+        });
+        let values = document.shown.clone();
+        self.jobs.spawn("Block index", move |control| {
+            let blocks = with_values!(&values, f => Arc::new(BlockStats::compute(&**f, control)?));
+            let done: Done<State> = Box::new(move |state: &mut State| {
+                if let Some(d) = state.document.as_mut().filter(|_| state.generation == generation) {
+                    d.blocks = Some(blocks);
+                    state.roi_version += 1;
+                    state.cover_missing();
+                }
+            });
+            Ok(done)
+        });
+    }
+
+    /// The gradient tool needs the gradient's statistics; they are made once per volume.
+    pub(super) fn need_gradient(&mut self) {
+        let used = |r: &RegionItem| matches!(r.kind, RegionKind::Gradient { .. });
+        let wanted = self.preview_threshold().is_some_and(|p| p.gradient) || self.roi.regions.iter().any(used);
+        let Some(document) = self.document.as_ref().filter(|d| wanted && d.gradient.is_none()) else { return };
+        if self.jobs.is_running("Gradient statistics") {
+            return;
+        }
+        let (values, spacing, generation) = (document.shown.clone(), document.spacing(), self.generation);
+        self.jobs.spawn("Gradient statistics", move |control| {
+            let gradient = GradientField::new(values, spacing);
+            let stats = Stats::of_field(&gradient, Validity::new(&[]), control)?;
+            let blocks = BlockStats::compute(&gradient, control)?;
+            let info = Arc::new(GradientInfo { stats, blocks: Arc::new(blocks) });
+            let done: Done<State> = Box::new(move |state: &mut State| {
+                if let Some(d) = state.document.as_mut().filter(|_| state.generation == generation) {
+                    d.gradient = Some(info);
+                    state.roi_version += 1;
+                    state.cover_missing();
+                }
+            });
+            Ok(done)
+        });
+    }
+
+    /// Opens what the command line named, else the bundled sample.
+    pub fn start(&mut self, file: Option<String>, hints: OpenHints) {
+        match file {
+            Some(path) => self.open(OpenRequest { path, hints, ..Default::default() }),
+            None => self.open_sample(),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Compression runs: what is asked, the queue, and what came out.
+
+use super::compare::RunId;
+use blockmgard::job::{Goal, Report};
+use blockmgard::params::{Budget, Points};
+use blockmgard::volume::Values;
+use blockmgard::{Basis, Entropy, Mode, Params, ToleranceMap, metrics};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Which tolerances a run keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum RunTolerance {
+    /// The tiers and regions as they are.
+    Regions,
+    /// The strictest tier everywhere: what one pays without regions.
+    UniformStrictest,
+    /// The background tier everywhere.
+    UniformBackground,
+}
+
+/// What a run is matched to, by scaling all tolerances together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Match {
+    Nothing,
+    Ratio(f64),
+    Psnr(f64),
+}
+
+impl Match {
+    pub fn goal(self) -> Option<Goal> {
+        match self {
+            Match::Nothing => None,
+            Match::Ratio(r) => Some(Goal::Ratio(r)),
+            Match::Psnr(db) => Some(Goal::Psnr(db)),
+        }
+    }
+}
+
+/// Settings of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRequest {
+    /// Empty for a name made from the settings.
+    pub name: String,
+    pub params: Params,
+    pub tolerance: RunTolerance,
+    /// As `--device` takes it.
+    pub device: String,
+    pub matched: Match,
+}
+
+impl Default for RunRequest {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            params: Params::default(),
+            tolerance: RunTolerance::Regions,
+            device: "auto".to_owned(),
+            matched: Match::Nothing,
+        }
+    }
+}
+
+impl RunRequest {
+    /// Ready-made settings with what they are for.
+    pub fn presets() -> [(&'static str, &'static str, RunRequest); 5] {
+        let hybrid = |local_levels, global_levels, basis, budget| Params {
+            mode: Mode::Hybrid,
+            local_levels,
+            global_levels,
+            basis,
+            entropy: Entropy::Huffman,
+            budget,
+            ..Params::default()
+        };
+        let pyramid = |tile, points| Params { mode: Mode::Pyramid, tile, points, ..Params::default() };
+        let with = |params| RunRequest { params, ..RunRequest::default() };
+        [
+            ("Balanced", "Pyramid, tiles of 16", with(pyramid(16, Points::Auto))),
+            (
+                "Paper (L1 M2)",
+                "The paper's hierarchy: projection, one local and two global levels",
+                with(hybrid(1, 2, Basis::Projection, Budget::Uniform)),
+            ),
+            (
+                "Fast",
+                "Hybrid, hierarchical basis, local levels only",
+                with(hybrid(2, 0, Basis::Hierarchical, Budget::Coefficients)),
+            ),
+            ("Best ratio", "Pyramid, tiles of 32", with(pyramid(32, Points::Auto))),
+            (
+                "Uniform strict",
+                "The strictest tolerance everywhere, for comparison",
+                RunRequest { tolerance: RunTolerance::UniformStrictest, ..with(pyramid(16, Points::Auto)) },
+            ),
+        ]
+    }
+
+    /// A name that says what the run is.
+    pub fn title(&self) -> String {
+        if !self.name.is_empty() {
+            return self.name.clone();
+        }
+        let p = &self.params;
+        let method = match p.mode {
+            Mode::Hybrid => {
+                let basis = if p.basis == Basis::Projection { " proj." } else { "" };
+                format!("Hybrid L{} M{}{basis}", p.local_levels, p.global_levels)
+            }
+            Mode::Pyramid => format!("Pyramid {}", p.tile),
+        };
+        let what = match self.tolerance {
+            RunTolerance::Regions => "ROI",
+            RunTolerance::UniformStrictest => "uniform strict",
+            RunTolerance::UniformBackground => "uniform loose",
+        };
+        let matched = match self.matched {
+            Match::Nothing => String::new(),
+            Match::Ratio(r) => format!(" at {r}:1"),
+            Match::Psnr(db) => format!(" at {db} dB"),
+        };
+        format!("{method}, {what}{matched}")
+    }
+}
+
+/// Edits of the results table.
+#[derive(Clone, Debug)]
+pub enum RunEdit {
+    Settings(RunRequest),
+    Rename(RunId, String),
+    Pin(RunId, bool),
+    Remove(RunId),
+    Sort(Column),
+}
+
+/// Columns of the results table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    Name,
+    Ratio,
+    Bits,
+    Compress,
+    Decompress,
+    Error,
+    Psnr,
+    RoiPsnr,
+    Ssim,
+    Device,
+}
+
+/// One finished run.
+pub struct Run {
+    pub id: RunId,
+    pub name: String,
+    pub pinned: bool,
+    pub request: RunRequest,
+    pub stream: Arc<Vec<u8>>,
+    pub compress: Report,
+    /// Wall seconds of decoding the whole volume into memory.
+    pub decompress_seconds: f64,
+    pub metrics: metrics::Report,
+    pub reconstruction: Option<Values>,
+    pub tolerance: Option<Arc<ToleranceMap>>,
+}
+
+impl Run {
+    pub fn decompress_gbps(&self) -> f64 {
+        self.compress.original_bytes as f64 / 1e9 / self.decompress_seconds.max(1e-9)
+    }
+    /// The figure of a column, for sorting; names sort apart.
+    pub fn figure(&self, column: Column) -> f64 {
+        match column {
+            Column::Name | Column::Device => 0.0,
+            Column::Ratio => self.compress.ratio,
+            Column::Bits => self.compress.bits_per_value,
+            Column::Compress => self.compress.gbps,
+            Column::Decompress => self.decompress_gbps(),
+            Column::Error => self.metrics.max_error_over_tau,
+            Column::Psnr => self.metrics.psnr_db,
+            Column::RoiPsnr => self.metrics.roi_psnr_db.unwrap_or(f64::NAN),
+            Column::Ssim => self.metrics.ssim.as_ref().map_or(f64::NAN, |s| s.value),
+        }
+    }
+}
+
+/// All runs of the session.
+pub struct Runs {
+    pub list: Vec<Run>,
+    pub queue: VecDeque<RunRequest>,
+    /// What the run panel is set to.
+    pub settings: RunRequest,
+    pub sort: Option<(Column, bool)>,
+    pub next_id: RunId,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self { list: vec![], queue: VecDeque::new(), settings: RunRequest::default(), sort: None, next_id: 1 }
+    }
+}
+
+impl Runs {
+    pub fn get(&self, id: RunId) -> Option<&Run> {
+        self.list.iter().find(|r| r.id == id)
+    }
+    pub fn get_mut(&mut self, id: RunId) -> Option<&mut Run> {
+        self.list.iter_mut().find(|r| r.id == id)
+    }
+
+    /// Runs as the table shows them: pinned first, then by the sorted column, else by age.
+    pub fn sorted(&self) -> Vec<&Run> {
+        let mut rows: Vec<&Run> = self.list.iter().collect();
+        if let Some((column, descending)) = self.sort {
+            rows.sort_by(|a, b| {
+                let order = match column {
+                    Column::Name => a.name.cmp(&b.name),
+                    Column::Device => a.compress.device.cmp(&b.compress.device),
+                    _ => a.figure(column).total_cmp(&b.figure(column)),
+                };
+                if descending { order.reverse() } else { order }
+            });
+        }
+        rows.sort_by_key(|r| !r.pinned);
+        rows
+    }
+}

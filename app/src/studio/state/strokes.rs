@@ -1,0 +1,220 @@
+//! Brush and eraser strokes: from the first touch to one undo step.
+
+use super::State;
+use super::tools::BrushShape;
+use crate::studio::roi::block_mask::{BlockMask, Delta};
+use crate::studio::roi::block_set::Coverage;
+use crate::studio::roi::history::Step;
+use crate::studio::roi::model::{RegionId, RegionKind, Roi};
+use crate::studio::roi::shape::{Ball, Disc, Shape, Snapped};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A stroke under way.
+pub struct Stroke {
+    erase: bool,
+    axis: usize,
+    /// Region that gets the paint; `None` when erasing.
+    target: Option<RegionId>,
+    /// The list before the stroke, when the stroke made its region.
+    before: Option<Roi>,
+    deltas: FxHashMap<RegionId, Delta>,
+    last: Option<[f64; 3]>,
+}
+
+impl State {
+    pub(super) fn begin_stroke(&mut self, erase: bool, axis: usize) {
+        let Some(shape) = self.document.as_ref().map(|d| d.volume.shape) else { return };
+        let mut before = None;
+        let target = (!erase).then(|| match self.paint_target() {
+            Some(id) => id,
+            None => {
+                before = Some(self.roi.clone());
+                let name = self.roi.free_name("Brush");
+                let id = self.roi.add(name, self.tools.tier, RegionKind::painted(shape));
+                self.selected = Some(id);
+                id
+            }
+        });
+        self.stroke = Some(Stroke { erase, axis, target, before, deltas: FxHashMap::default(), last: None });
+    }
+
+    /// View in which a stroke is under way.
+    pub fn stroke_axis(&self) -> Option<usize> {
+        self.stroke.as_ref().map(|s| s.axis)
+    }
+
+    /// The selected painted region of the chosen tier, or any other painted one of it.
+    fn paint_target(&self) -> Option<RegionId> {
+        let fits = |r: &&crate::studio::roi::model::RegionItem| {
+            r.on && r.tier == self.tools.tier && matches!(r.kind, RegionKind::Painted(_))
+        };
+        let selected = self.selected.and_then(|id| self.roi.region(id)).filter(fits);
+        selected.or_else(|| self.roi.regions.iter().rev().find(fits)).map(|r| r.id)
+    }
+
+    pub(super) fn extend_stroke(&mut self, points: &[[f64; 3]]) {
+        let Some(mut stroke) = self.stroke.take() else { return };
+        for &point in points {
+            for center in self.stamps(stroke.last, point) {
+                self.stamp(&mut stroke, center);
+            }
+            stroke.last = Some(point);
+        }
+        self.stroke = Some(stroke);
+        self.roi_version += 1;
+    }
+
+    /// Stamp positions from the last point to the next, close enough to leave no notches.
+    fn stamps(&self, last: Option<[f64; 3]>, next: [f64; 3]) -> Vec<[f64; 3]> {
+        let Some(last) = last else { return vec![next] };
+        let length = (0..3).map(|a| (next[a] - last[a]).powi(2)).sum::<f64>().sqrt();
+        let step = (self.tools.brush_size / 8.0).max(0.5);
+        let count = (length / step).ceil().max(1.0) as usize;
+        (1..=count).map(|i| std::array::from_fn(|a| last[a] + (next[a] - last[a]) * i as f64 / count as f64)).collect()
+    }
+
+    /// The voxels that one touch of the brush at `center` covers.
+    pub fn brush_at(&self, center: [f64; 3], axis: usize) -> Box<dyn Shape> {
+        let radius = (self.tools.brush_size / 2.0).max(0.5);
+        let ball = Ball { center, radius: [radius; 3] };
+        match self.tools.brush {
+            BrushShape::Disc => Box::new(Disc { ball, axis }),
+            BrushShape::Ball => Box::new(ball),
+            BrushShape::Blocks => Box::new(Snapped::new(ball)),
+        }
+    }
+
+    fn stamp(&mut self, stroke: &mut Stroke, center: [f64; 3]) {
+        let brush = self.brush_at(center, stroke.axis);
+        let (max_abs, range) = self.scales();
+        let rank = self.roi.strictness(max_abs, range);
+        let tier = self.tools.tier;
+        let ids: Vec<RegionId> = self
+            .roi
+            .painted()
+            .filter(|(r, _)| r.on)
+            .filter(|(r, _)| {
+                let stricter = rank.get(r.tier) > rank.get(tier);
+                stroke.target == Some(r.id) || stroke.erase || (!self.tools.protect && stricter)
+            })
+            .map(|(r, _)| r.id)
+            .collect();
+        for id in ids {
+            let on = stroke.target == Some(id);
+            let delta = stroke.deltas.entry(id).or_default();
+            match self.mask_interval().filter(|_| on && self.tools.masked) {
+                Some(interval) => {
+                    let inside = self.inside_interval(&*brush, interval);
+                    paint_region(&mut self.roi, id, &inside, true, delta);
+                }
+                None => paint_region(&mut self.roi, id, &*brush, on, delta),
+            }
+        }
+    }
+
+    /// The voxels of the brush whose value lies in `lo..=hi`.
+    fn inside_interval(&self, brush: &dyn Shape, [lo, hi]: [f64; 2]) -> RowSet {
+        let mut inside = RowSet { bounds: brush.bounds(), rows: FxHashMap::default() };
+        let Some(document) = &self.document else { return inside };
+        let bounds = inside.bounds.intersect(&document.volume.shape.region());
+        for z in bounds.lo[0]..bounds.hi[0] {
+            for y in bounds.lo[1]..bounds.hi[1] {
+                let row = read_row(&document.shown, [z, y, bounds.lo[2]], bounds.hi[2] - bounds.lo[2]);
+                let mut runs = vec![];
+                brush.row(z, y, &mut |r| {
+                    let hits = r.start.max(bounds.lo[2])..r.end.min(bounds.hi[2]);
+                    runs.extend(hits.filter(|x| (lo..=hi).contains(&row[x - bounds.lo[2]])).map(|x| x..x + 1));
+                });
+                inside.rows.insert((z, y), runs);
+            }
+        }
+        inside
+    }
+
+    pub(super) fn end_stroke(&mut self) {
+        let Some(stroke) = self.stroke.take() else { return };
+        let name = if stroke.erase { "eraser stroke" } else { "brush stroke" };
+        let painted = stroke.deltas.values().any(|d| d.cells.values().any(|c| *c != [0; 8]));
+        match stroke.before {
+            // A stroke that painted nothing leaves no empty region behind.
+            Some(before) if !painted => self.roi = before,
+            before => {
+                let lists = before.map(|b| (b, self.roi.clone()));
+                self.history.push(Step { name, lists, strokes: stroke.deltas.into_iter().collect() });
+                self.settings.autosave_due = true;
+            }
+        }
+        self.roi_version += 1;
+    }
+
+    /// Takes back a stroke under way.
+    pub(super) fn cancel_stroke(&mut self) {
+        let Some(stroke) = self.stroke.take() else { return };
+        for (id, delta) in &stroke.deltas {
+            if let Some(RegionKind::Painted(mask)) = self.roi.region(*id).map(|r| &r.kind) {
+                mask.write().unwrap_or_else(|p| p.into_inner()).toggle(delta);
+            }
+        }
+        if let Some(before) = stroke.before {
+            self.roi = before;
+        }
+        self.roi.refresh_painted_coverage();
+        self.roi_version += 1;
+    }
+}
+
+fn read_row(values: &blockmgard::volume::Values, [z, y, x]: [usize; 3], len: usize) -> Vec<f64> {
+    use blockmgard::Element;
+    blockmgard::with_values!(values, field => {
+        let mut row = vec![Default::default(); len];
+        // A row that cannot be read counts as outside any interval.
+        match field.read_row(z, y, x, &mut row) {
+            Ok(()) => row.iter().map(|v| v.to_f64()).collect(),
+            Err(_) => vec![f64::NAN; len],
+        }
+    })
+}
+
+/// Paints one region and keeps its block coverage in step.
+fn paint_region(roi: &mut Roi, id: RegionId, shape: &dyn Shape, on: bool, delta: &mut Delta) {
+    let Some(region) = roi.region_mut(id) else { return };
+    let RegionKind::Painted(mask) = &region.kind else { return };
+    let mut mask = mask.write().unwrap_or_else(|p| p.into_inner());
+    mask.paint(shape, on, delta);
+    let coverage = region.coverage.get_or_insert_with(|| Arc::new(mask.coverage()));
+    refresh_coverage(&mask, shape, Arc::make_mut(coverage));
+}
+
+/// Coverage of the blocks that a shape may have touched.
+fn refresh_coverage(mask: &BlockMask, shape: &dyn Shape, coverage: &mut Coverage) {
+    let bounds = shape.bounds().intersect(&mask.shape().region());
+    if bounds.is_empty() {
+        return;
+    }
+    let [_, by, bx] = mask.shape().blocks();
+    for z in bounds.lo[0] / 8..bounds.hi[0].div_ceil(8) {
+        for y in bounds.lo[1] / 8..bounds.hi[1].div_ceil(8) {
+            for x in bounds.lo[2] / 8..bounds.hi[2].div_ceil(8) {
+                let cell = mask.cell([z, y, x]);
+                let full = cell.is_some_and(|c| *c == mask.full_cell([z, y, x]));
+                coverage.set((z * by + y) * bx + x, cell.is_some(), full);
+            }
+        }
+    }
+}
+
+/// An arbitrary set of row intervals.
+struct RowSet {
+    bounds: blockmgard::Region,
+    rows: FxHashMap<(usize, usize), Vec<std::ops::Range<usize>>>,
+}
+
+impl Shape for RowSet {
+    fn bounds(&self) -> blockmgard::Region {
+        self.bounds
+    }
+    fn row(&self, z: usize, y: usize, emit: &mut dyn FnMut(std::ops::Range<usize>)) {
+        self.rows.get(&(z, y)).into_iter().flatten().for_each(|r| emit(r.clone()));
+    }
+}
