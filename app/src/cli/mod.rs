@@ -101,21 +101,22 @@ fn run(cli: Cli) -> Result<bool> {
         Cli::command().print_help()?;
         return Ok(true);
     };
-    let session = Session::new(cli.json)?;
+    // Made only where there is a job: a session takes Ctrl+C for itself, and the window must end on it.
+    let session = || Session::new(cli.json);
     match command {
-        Command::Compress(c) => c.run(&session).map(|()| true),
-        Command::Decompress(c) => c.run(&session).map(|()| true),
-        Command::Info(c) => c.run(&session).map(|()| true),
-        Command::Verify(c) => c.run(&session),
-        Command::Roi(c) => c.run(&session).map(|()| true),
+        Command::Compress(c) => c.run(&session()?).map(|()| true),
+        Command::Decompress(c) => c.run(&session()?).map(|()| true),
+        Command::Info(c) => c.run(&session()?).map(|()| true),
+        Command::Verify(c) => c.run(&session()?),
+        Command::Roi(c) => c.run(&session()?).map(|()| true),
         Command::Schema => {
             println!("{}", serde_json::to_string_pretty(&RoiSpec::json_schema())?);
             Ok(true)
         }
         #[cfg(feature = "studio")]
         Command::Bench(c) if c.asks_for_ui() => studio::bench_ui(cli.json).map(|()| true),
-        Command::Bench(c) => c.run(&session).map(|()| true),
-        Command::Demo(c) => c.run(&session).map(|()| true),
+        Command::Bench(c) => c.run(&session()?).map(|()| true),
+        Command::Demo(c) => c.run(&session()?).map(|()| true),
         #[cfg(feature = "studio")]
         Command::Studio(c) => c.run().map(|()| true),
     }

@@ -58,6 +58,8 @@ impl Studio {
         ctx.set_theme(if self.state.dark { egui::Theme::Dark } else { egui::Theme::Light });
         keys::handle(&ctx, &self.state);
         dropped_files(&ctx, &self.state);
+        // What workers finished is shown in this frame, what the user asks for in the next.
+        self.state.update();
         let state = &self.state;
         Panel::top("menu").show(ui, |ui| panels::menu::show(ui, state));
         Panel::bottom("status").exact_size(26.0).show(ui, |ui| panels::status::show(ui, state));
@@ -81,7 +83,9 @@ impl Studio {
         panels::save::show(&ctx, state);
         panels::help::show(&ctx, state);
         panels::notices::show(&ctx, state);
-        self.state.update();
+        if self.state.update() {
+            ctx.request_repaint();
+        }
         if let Some(text) = self.state.copy.take() {
             ctx.copy_text(text);
         }

@@ -2,7 +2,7 @@
 
 use super::shell;
 use crate::studio::command::{Command, Morphology};
-use crate::studio::roi::model::{RegionItem, RegionKind};
+use crate::studio::roi::model::{Measure, RegionItem, RegionKind};
 use crate::studio::state::State;
 use eframe::egui::{self, Key, RichText, Ui, vec2};
 
@@ -72,7 +72,7 @@ fn row(ui: &mut Ui, state: &State, region: &RegionItem) {
         });
         ui.horizontal(|ui| {
             ui.add_space(24.0);
-            ui.label(RichText::new(describe(state, region)).small().color(shell::weak(ui)));
+            ui.label(RichText::new(describe(region)).small().color(shell::weak(ui)));
         });
     });
 }
@@ -112,15 +112,19 @@ fn tier_menu(ui: &mut Ui, state: &State, region: &RegionItem) {
     combo.response.accessible_name(format!("Tier of {}", region.name));
 }
 
-fn describe(state: &State, region: &RegionItem) -> String {
+fn describe(region: &RegionItem) -> String {
     let blocks = match &region.coverage {
         Some(blocks) => format!("{} blocks", shell::count(blocks.touched.count())),
         None => "finding blocks…".to_owned(),
     };
     let what = match &region.kind {
-        RegionKind::Threshold { .. } | RegionKind::Gradient { .. } => {
-            let [lo, hi] = state.interval_of(&region.kind);
-            format!("{} {} to {}", region.kind.title(), shell::number(lo), shell::number(hi))
+        RegionKind::Threshold { measure, lo, hi } | RegionKind::Gradient { measure, lo, hi } => {
+            let unit = match measure {
+                Measure::Value => "",
+                Measure::Percentile => " percentile",
+                Measure::Range => " % of range",
+            };
+            format!("{} {} to {}{unit}", region.kind.title(), shell::number(*lo), shell::number(*hi))
         }
         RegionKind::Box(b) => format!("Box {}", b.shape().map(|n| n.to_string()).join("×")),
         RegionKind::Ellipsoid(e) => format!("Ellipsoid {}", e.radius.map(|r| format!("{:.0}", r * 2.0)).join("×")),

@@ -158,8 +158,9 @@ impl State {
         }
     }
 
-    /// Takes in finished work, then carries out what the user asked for since the last call.
-    pub fn update(&mut self) {
+    /// Takes in finished work, then carries out what the user asked for since the last call. Says whether
+    /// a command may have changed what is on screen.
+    pub fn update(&mut self) -> bool {
         for (name, result) in self.jobs.finished() {
             match result {
                 Ok(done) => done(self),
@@ -176,7 +177,13 @@ impl State {
         self.mapping.poll();
         self.plots.poll();
         let pending: Vec<Command> = self.incoming.try_iter().collect();
+        let mut changed = false;
         for command in pending {
+            changed |= match &command {
+                Command::Visible { .. } | Command::ShowVolume => false,
+                Command::Hover(_, voxel) => *voxel != self.hover,
+                _ => true,
+            };
             self.apply(command);
         }
         self.refresh_map();
@@ -185,6 +192,7 @@ impl State {
         self.autosave();
         let now = std::time::Instant::now();
         self.notices.retain(|n| n.error || now.duration_since(n.since).as_secs() < 6);
+        changed
     }
 
     /// Whether nothing is running or waiting in the background.
