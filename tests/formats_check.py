@@ -274,11 +274,13 @@ def write_vtk():
             w.SetFileName(str(path))
             w.SetFileType(1 + binary)
             w.Write()
-            # Text keeps six digits.
-            kept = np.vectorize(lambda v: v if binary else float(f"{v:g}"))
-            expect(path, kept(VTK_ARRAYS["scalar"]).astype("f4"), "scalar", geometry=True)
+            # Text keeps six digits of a float and eleven of a double.
+            def kept(values, digits):
+                return values if binary else np.vectorize(lambda v: float(f"{v:.{digits}g}"))(values)
+
+            expect(path, kept(VTK_ARRAYS["scalar"], 6).astype("f4"), "scalar", geometry=True)
             expect(path, VTK_ARRAYS["count"], "count")
-            expect(path, kept(VTK_ARRAYS["vector"][..., 2]), "vector.2")
+            expect(path, kept(VTK_ARRAYS["vector"][..., 2], 11), "vector.2")
 
 
 def write_arrays():
