@@ -11,3 +11,10 @@ typedef long long i64;
 
 // All lanes of a warp.
 constexpr u32 FULL = 0xffffffffu;
+
+// Names the block's dynamic shared memory.
+#ifdef BLOCKMGARD_EMULATOR
+#define SHARED_MEMORY(name) char *name = emulator::dynamic_shared
+#else
+#define SHARED_MEMORY(name) extern __shared__ __align__(16) char name[]
+#endif

@@ -2,7 +2,7 @@
 
 mod cpu;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub mod cuda;
 pub mod device;
 
 use crate::{Control, Element, Params, Region, Result, ToleranceMap, volume::Field};

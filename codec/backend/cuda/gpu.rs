@@ -1,5 +1,6 @@
 //! One NVIDIA GPU: context, stream, kernels and launches. Nothing here knows the codec.
 
+use super::profile::Profile;
 use crate::{Error, ErrorKind, Result};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg, sys,
@@ -28,8 +29,11 @@ pub(super) struct Gpu {
     pub context: Arc<CudaContext>,
     /// The stream of all kernels.
     pub stream: Arc<CudaStream>,
-    modules: Vec<Arc<CudaModule>>,
-    functions: Mutex<HashMap<&'static str, CudaFunction>>,
+    /// With the text that names their kernels.
+    modules: Vec<(&'static str, Arc<CudaModule>)>,
+    /// With the dynamic shared memory that each may ask for so far.
+    functions: Mutex<HashMap<&'static str, (CudaFunction, usize)>>,
+    pub(super) profile: Profile,
     pub name: String,
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
@@ -75,29 +79,40 @@ impl Gpu {
         // SAFETY: every cross-stream dependency of this backend is expressed by its own events.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed("creating a stream"))?;
-        let modules = MODULES.iter().map(|m| load(&context, m, capability)).collect::<Result<_>>()?;
+        let loaded = |m: &'static Module| Ok((m.source, load(&context, m, capability)?));
+        let modules = MODULES.iter().map(loaded).collect::<Result<_>>()?;
         let multiprocessors = context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
             .map_err(failed("reading the number of multiprocessors"))? as u32;
-        Ok(Self { context, stream, modules, functions: Mutex::default(), name, multiprocessors })
+        Ok(Self {
+            context,
+            stream,
+            modules,
+            functions: Mutex::default(),
+            profile: Profile::default(),
+            name,
+            multiprocessors,
+        })
     }
 
     /// The kernel `name`, with its limit of dynamic shared memory raised to `shared_bytes`.
     pub fn kernel(&self, name: &'static str, shared_bytes: usize) -> Result<CudaFunction> {
         let mut functions = self.functions.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(function) = functions.get(name) {
-            return Ok(function.clone());
-        }
-        let function = self
-            .modules
-            .iter()
-            .find_map(|m| m.load_function(name).ok())
-            .ok_or_else(|| Error::new(ErrorKind::Device, format!("GPU: kernel {name} is missing")))?;
-        if shared_bytes > 48 * 1024 {
+        let (function, limit) = match functions.get(name) {
+            Some((function, limit)) => (function.clone(), *limit),
+            None => {
+                let declaration = format!(" {name}(const ");
+                let missing = || Error::new(ErrorKind::Device, format!("GPU: kernel {name} is missing"));
+                let (_, module) =
+                    self.modules.iter().find(|(text, _)| text.contains(&declaration)).ok_or_else(missing)?;
+                (module.load_function(name).map_err(failed(name))?, 48 * 1024)
+            }
+        };
+        if shared_bytes > limit {
             let limit = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             function.set_attribute(limit, shared_bytes as i32).map_err(failed("raising the shared memory limit"))?;
         }
-        functions.insert(name, function.clone());
+        functions.insert(name, (function.clone(), limit.max(shared_bytes)));
         Ok(function)
     }
 
@@ -118,9 +133,11 @@ impl Gpu {
         }
         let function = self.kernel(kernel, shared)?;
         let config = LaunchConfig { grid_dim: (grid, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes: shared as u32 };
-        // SAFETY: the caller vouches for the arguments.
-        unsafe { self.stream.launch_builder(&function).arg(arguments).launch(config) }.map_err(failed(kernel))?;
-        Ok(())
+        self.observed(kernel, || {
+            // SAFETY: the caller vouches for the arguments.
+            unsafe { self.stream.launch_builder(&function).arg(arguments).launch(config) }.map_err(failed(kernel))?;
+            Ok(())
+        })
     }
 
     /// Waits for everything queued so far.

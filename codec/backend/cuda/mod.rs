@@ -1,18 +1,26 @@
 //! NVIDIA GPUs: the same bytes as [`super::Cpu`], and the same bits back.
 
+pub mod bench;
 mod buffer;
 mod gpu;
+mod profile;
+mod pyramid;
 mod reduce;
 
 use super::device::Gpus;
 use super::{Backend, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use crate::transform::pyramid::Real;
+use crate::transform::pyramid::frame::check_map;
 use crate::{Control, Element, Error, ErrorKind, Mode, Region, Result};
 use buffer::Buffer;
 use gpu::Gpu;
+use pyramid::Pyramid;
+use std::sync::Mutex;
 
 /// One or more GPUs of this machine.
 pub struct Cuda {
     gpus: Vec<Gpu>,
+    session: Mutex<Session>,
 }
 
 impl Cuda {
@@ -32,7 +40,7 @@ impl Cuda {
             return Err(Error::new(ErrorKind::Device, message).remedy("see nvidia-smi -L"));
         }
         let gpus = ordinals.into_iter().map(Gpu::open).collect::<Result<Vec<_>>>()?;
-        Ok(Self { gpus })
+        Ok(Self { gpus, session: Mutex::default() })
     }
 
     /// Largest |u| of finite values, found on the first device.
@@ -48,29 +56,78 @@ impl Cuda {
     }
 }
 
-fn not_built(mode: Mode) -> Error {
-    let name = if mode == Mode::Hybrid { "hybrid" } else { "pyramid" };
-    Error::new(ErrorKind::Device, format!("the GPU does not run the {name} mode yet")).remedy("use --device cpu")
+/// What a device keeps between frames: the tables and memory of the last shape, for each element type.
+#[derive(Default)]
+struct Session {
+    f32: Option<Pyramid<f32>>,
+    f64: Option<Pyramid<f64>>,
 }
 
-fn encode<T: Element>(
-    _cuda: &Cuda,
-    input: &FrameInput<T>,
-    _sink: &mut dyn FrameSink,
-    _control: &Control,
-) -> Result<()> {
-    Err(not_built(input.params.mode))
+/// The element types' places in a session.
+trait Kept: Real {
+    fn slot(session: &mut Session) -> &mut Option<Pyramid<Self>>;
+}
+impl Kept for f32 {
+    fn slot(session: &mut Session) -> &mut Option<Pyramid<f32>> {
+        &mut session.f32
+    }
+}
+impl Kept for f64 {
+    fn slot(session: &mut Session) -> &mut Option<Pyramid<f64>> {
+        &mut session.f64
+    }
 }
 
-fn decode<T: Element>(
-    _cuda: &Cuda,
+impl Session {
+    /// The tables for frames of `n` nodes; those of another shape are dropped first.
+    fn pyramid<T: Kept>(&mut self, gpu: &Gpu, n: [usize; 3], tile: u8) -> Result<&mut Pyramid<T>> {
+        let slot = T::slot(self);
+        if slot.as_ref().is_none_or(|p| !p.is_for(n, tile)) {
+            *slot = None;
+        }
+        match slot {
+            Some(pyramid) => Ok(pyramid),
+            None => Ok(slot.insert(Pyramid::new(gpu, n, tile)?)),
+        }
+    }
+}
+
+fn not_built() -> Error {
+    Error::new(ErrorKind::Device, "the GPU does not run the hybrid mode yet").remedy("use --device cpu")
+}
+
+fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
+    if input.params.mode == Mode::Hybrid {
+        return Err(not_built());
+    }
+    let n = input.field.extents();
+    check_map(n, input.tolerance)?;
+    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+    let pyramid = session.pyramid(&cuda.gpus[0], n, input.params.tile)?;
+    pyramid::encode_frame(&cuda.gpus[0], pyramid, input, sink, control)
+}
+
+fn decode<T: Kept>(
+    cuda: &Cuda,
     frame: &FrameShape,
-    _source: &dyn FrameSource,
-    _region: &Region,
-    _out: &dyn RegionSink<T>,
-    _control: &Control,
+    source: &dyn FrameSource,
+    region: &Region,
+    out: &dyn RegionSink<T>,
+    control: &Control,
 ) -> Result<()> {
-    Err(not_built(frame.params.mode))
+    if frame.params.mode == Mode::Hybrid {
+        return Err(not_built());
+    }
+    if (0..3).any(|a| region.lo[a] > region.hi[a] || region.hi[a] > frame.n[a]) {
+        return Err(Error::invalid(format!("box {:?}..{:?} is not inside {:?}", region.lo, region.hi, frame.n)));
+    }
+    if region.is_empty() {
+        return Ok(());
+    }
+    check_map(frame.n, frame.tolerance)?;
+    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+    let pyramid = session.pyramid(&cuda.gpus[0], frame.n, frame.params.tile)?;
+    pyramid::decode_frame(&cuda.gpus[0], pyramid, frame, source, region, out, control)
 }
 
 impl Backend for Cuda {

@@ -5,6 +5,7 @@
 use super::choice::Choice;
 use super::chunk::{Batch, Chunk, Scratch};
 use super::lanes::{Real, W};
+use super::plan::ChunkPlan;
 use crate::entropy::class::symbols::ChunkSymbols;
 use crate::entropy::class::unit_cost;
 use crate::params::Points;
@@ -14,13 +15,8 @@ const TILES_PER_SAMPLE: usize = 16;
 
 /// The choice for a chunk with these values.
 pub fn choose<T: Real>(chunk: &Chunk<T>, values: &mut [T], points: Points, scratch: &mut Scratch<T>) -> Choice {
-    let mut trial = Trial { sample: sample(chunk), chunk, values, scratch, symbols: ChunkSymbols::default() };
-    let candidates: &[u8] = match points {
-        Points::Auto => &[1, 0, 2],
-        Points::Two => &[0],
-        Points::Four => &[1],
-        Points::Six => &[2],
-    };
+    let mut trial = Trial { sample: batches(chunk), chunk, values, scratch, symbols: ChunkSymbols::default() };
+    let candidates = point_candidates(points);
     let mut best = (Choice { points: candidates[0], ..Choice::default() }, u64::MAX);
     trial.improve(&mut best, Choice { points: candidates[0], ..Choice::default() });
     let smoothest = trial.smoothest();
@@ -44,15 +40,29 @@ pub fn choose<T: Real>(chunk: &Chunk<T>, values: &mut [T], points: Points, scrat
     best.0
 }
 
-/// Evenly spread tiles of the most frequent shape.
-fn sample<'a, T: Real>(chunk: &Chunk<'a, T>) -> Vec<Batch<'a, T>> {
+/// The indices of points to try, in turn.
+pub fn point_candidates(points: Points) -> &'static [u8] {
+    match points {
+        Points::Auto => &[1, 0, 2],
+        Points::Two => &[0],
+        Points::Four => &[1],
+        Points::Six => &[2],
+    }
+}
+
+/// Evenly spread tiles of the most frequent shape, as indices into the chunk's spots.
+pub fn sample(chunk: &ChunkPlan) -> Vec<usize> {
     let mut kinds = [0; 8];
-    chunk.shape().spots.iter().for_each(|s| kinds[s.plan] += 1);
+    chunk.spots.iter().for_each(|s| kinds[s.plan] += 1);
     let most = (0..8).rev().max_by_key(|&k| kinds[k]).unwrap_or(0);
-    let tiles: Vec<usize> = (0..chunk.shape().spots.len()).filter(|&i| chunk.shape().spots[i].plan == most).collect();
+    let tiles: Vec<usize> = (0..chunk.spots.len()).filter(|&i| chunk.spots[i].plan == most).collect();
     let count = (tiles.len() / TILES_PER_SAMPLE).max(W).min(tiles.len());
-    let members: Vec<usize> = (0..count).map(|i| tiles[i * (tiles.len() - 1) / (count - 1).max(1)]).collect();
-    members.chunks(W).map(|m| Batch { tile: &chunk.plan.tile_plans()[most], members: m.to_vec() }).collect()
+    (0..count).map(|i| tiles[i * (tiles.len() - 1) / (count - 1).max(1)]).collect()
+}
+
+fn batches<'a, T: Real>(chunk: &Chunk<'a, T>) -> Vec<Batch<'a, T>> {
+    let batch = |m: &[usize]| Batch { tile: chunk.plan.tile(&chunk.shape().spots[m[0]]), members: m.to_vec() };
+    sample(chunk.shape()).chunks(W).map(batch).collect()
 }
 
 struct Trial<'a, 'b, T> {

@@ -166,7 +166,7 @@ pub fn decode<T: Real>(frame: &Frame<T>, bytes: &[u8], stop: usize, control: &Co
 }
 
 /// Appends a part with its length in front (LEB128).
-fn append(bytes: &mut Vec<u8>, part: &[u8]) {
+pub fn append(bytes: &mut Vec<u8>, part: &[u8]) {
     let mut length = part.len();
     while length >= 128 {
         bytes.push(length as u8 | 128);
@@ -177,12 +177,12 @@ fn append(bytes: &mut Vec<u8>, part: &[u8]) {
 }
 
 /// Takes the parts of the coarse part one by one.
-struct Parts<'a> {
-    bytes: &'a [u8],
+pub struct Parts<'a> {
+    pub bytes: &'a [u8],
 }
 
 impl<'a> Parts<'a> {
-    fn next(&mut self) -> Result<&'a [u8]> {
+    pub fn next(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
         let (part, rest) = self.bytes.split_at_checked(length).ok_or_else(|| {
             Error::truncated(format!("coarse part: a chunk of {length} bytes where {} are left", self.bytes.len()))

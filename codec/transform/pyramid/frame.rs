@@ -54,7 +54,8 @@ impl<'a, T: Real> Frame<'a, T> {
     }
 }
 
-fn check_map(n: [usize; 3], map: &ToleranceMap) -> Result<()> {
+/// Whether a map has one existing tier for each block of a frame of `n` nodes.
+pub fn check_map(n: [usize; 3], map: &ToleranceMap) -> Result<()> {
     let blocks = n.map(|n| n.div_ceil(8));
     if map.blocks != blocks || map.tier_of_block.len() != blocks.iter().product::<usize>() {
         return Err(Error::invalid(format!("tolerance map of {:?} blocks for a frame of {n:?} nodes", map.blocks)));

@@ -11,7 +11,7 @@ use crate::entropy::class::{decode_chunk, encode_chunk};
 const LEVEL: usize = LEVELS.len() - 1;
 
 /// One unit of all nodes.
-fn layout<T: Real>(nodes: usize) -> ChunkLayout {
+pub fn layout<T: Real>(nodes: usize) -> ChunkLayout {
     let unit = Unit { start: 0, len: nodes as u32, step: 0, cell: [0; 3] };
     ChunkLayout {
         shapes: vec![TileLayout { units: vec![unit], nodes }],

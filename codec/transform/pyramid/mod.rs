@@ -1,19 +1,19 @@
 //! The pyramid: closed-loop nested interpolation in tiles. See `FORMAT.md`.
 
-mod choice;
-mod choose;
+pub(crate) mod choice;
+pub(crate) mod choose;
 mod chunk;
-mod coarse;
-mod frame;
-mod geometry;
+pub(crate) mod coarse;
+pub(crate) mod frame;
+pub(crate) mod geometry;
 mod kernel;
 mod lanes;
-mod last;
+pub(crate) mod last;
 mod packet;
-mod plan;
-mod predict;
-mod quantizer;
-mod stencil;
+pub(crate) mod plan;
+pub(crate) mod predict;
+pub(crate) mod quantizer;
+pub(crate) mod stencil;
 mod tiers;
 mod transpose;
 

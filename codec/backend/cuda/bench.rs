@@ -1,0 +1,253 @@
+//! Times of the GPU backend: device-resident and host to host, and kernel by kernel.
+
+use super::{Cuda, Kept};
+use crate::backend::{Backend, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use crate::volume::{DType, SliceField};
+use crate::{Control, Error, Mode, Params, Region, Result, ToleranceMap};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// What one frame costs on one GPU. GB/s are 1e9 bytes of original data a second.
+#[derive(Clone, Debug, Serialize)]
+pub struct GpuReport {
+    /// Name of the device.
+    pub device: String,
+    pub shape: [usize; 3],
+    pub dtype: DType,
+    pub params: Params,
+    /// Original bytes by encoded bytes (coarse part and chunks).
+    pub ratio: f64,
+    /// Largest |u - v| / tau over blocks with a finite tolerance above 0, in exact arithmetic.
+    pub max_error_of_tau: f64,
+    /// Repetitions after one warm-up; every time is their median.
+    pub repeats: usize,
+    pub max_abs: GpuTime,
+    /// Values on the device to bytes on the device, corner arrays and index included; max|u| is known.
+    pub compress: GpuTime,
+    pub decompress: GpuTime,
+    /// From memory of the host to memory of the host.
+    pub host_compress: GpuTime,
+    pub host_decompress: GpuTime,
+    /// Kernels of one compression and one decompression, summed by name.
+    pub kernels: Vec<(String, GpuTime)>,
+}
+
+/// A time and what it means for the frame.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct GpuTime {
+    pub ms: f64,
+    pub gb_per_s: f64,
+}
+
+impl GpuTime {
+    fn new(ms: f64, bytes: usize) -> Self {
+        Self { ms, gb_per_s: bytes as f64 / (ms * 1e6) }
+    }
+}
+
+/// Work before the first measurement.
+const WARM_UP_S: f64 = 0.5;
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// An encoded frame in memory.
+#[derive(Default)]
+struct Encoded {
+    coarse: Vec<u8>,
+    chunks: Vec<Vec<u8>>,
+}
+
+impl FrameSink for Encoded {
+    fn coarse(&mut self, bytes: &[u8]) -> Result<()> {
+        self.coarse = bytes.to_vec();
+        Ok(())
+    }
+    fn chunk(&mut self, bytes: &[u8]) -> Result<()> {
+        self.chunks.push(bytes.to_vec());
+        Ok(())
+    }
+}
+
+impl FrameSource for Encoded {
+    fn coarse(&self) -> Result<Cow<'_, [u8]>> {
+        Ok(Cow::Borrowed(&self.coarse))
+    }
+    fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+    fn chunk(&self, index: usize) -> Result<Cow<'_, [u8]>> {
+        Ok(Cow::Borrowed(&self.chunks[index]))
+    }
+}
+
+/// Receives the whole frame.
+struct Whole<T>(Mutex<Vec<T>>);
+
+impl<T: Kept> RegionSink<T> for Whole<T> {
+    fn put(&self, _region: &Region, values: &[T]) -> Result<()> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner()).extend_from_slice(values);
+        Ok(())
+    }
+}
+
+/// Times one frame of `n` finite values, C order, on the first device of `cuda`.
+///
+/// # Errors
+/// Those of the backend; [`crate::ErrorKind::InvalidArgument`] for the hybrid mode, which has no GPU bench yet.
+pub fn bench_f32(
+    cuda: &Cuda,
+    values: &[f32],
+    n: [usize; 3],
+    map: &ToleranceMap,
+    params: &Params,
+    repeats: usize,
+) -> Result<GpuReport> {
+    bench(cuda, values, n, map, params, repeats)
+}
+
+/// As [`bench_f32`].
+pub fn bench_f64(
+    cuda: &Cuda,
+    values: &[f64],
+    n: [usize; 3],
+    map: &ToleranceMap,
+    params: &Params,
+    repeats: usize,
+) -> Result<GpuReport> {
+    bench(cuda, values, n, map, params, repeats)
+}
+
+fn bench<T: Kept>(
+    cuda: &Cuda,
+    values: &[T],
+    n: [usize; 3],
+    map: &ToleranceMap,
+    params: &Params,
+    repeats: usize,
+) -> Result<GpuReport>
+where
+    Cuda: Typed<T>,
+{
+    if params.mode == Mode::Hybrid || repeats == 0 || values.len() != n.iter().product::<usize>() {
+        return Err(Error::invalid("the GPU bench runs the pyramid, at least once, on a whole frame"));
+    }
+    let (gpu, bytes) = (&cuda.gpus[0], size_of_val(values));
+    let max_abs = cuda.max_abs(values)?;
+    let field = SliceField::new(values, n);
+    let input = FrameInput { field: &field, tolerance: map, max_abs, params };
+    let control = Control::default();
+
+    let mut encoded = Encoded::default();
+    let host_compress = repeat(repeats, || {
+        encoded = Encoded::default();
+        let start = Instant::now();
+        cuda.encode(&input, &mut encoded, &control)?;
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    })?;
+    let frame = FrameShape { n, tolerance: map, params, max_abs: max_abs.to_f64() };
+    let mut decoded = Vec::new();
+    let host_decompress = repeat(repeats, || {
+        let whole = Whole(Mutex::new(Vec::with_capacity(values.len())));
+        let start = Instant::now();
+        cuda.decode(&frame, &encoded, &Region { lo: [0; 3], hi: n }, &whole, &control)?;
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        decoded = whole.0.into_inner().unwrap_or_else(|e| e.into_inner());
+        Ok(ms)
+    })?;
+
+    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+    let pyramid = session.pyramid::<T>(gpu, n, params.tile)?;
+    pyramid.begin(gpu, &field)?;
+    // The clocks rise under load only.
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < WARM_UP_S {
+        pyramid.encode(gpu, map, max_abs, params.points)?;
+        pyramid.decode_resident(gpu)?;
+        gpu.finish()?;
+    }
+    let reduce = repeat(repeats, || gpu.time(|| pyramid.max_abs(gpu).map(|_| ())))?;
+    let compress = repeat(repeats, || gpu.time(|| pyramid.encode(gpu, map, max_abs, params.points)))?;
+    let decompress = repeat(repeats, || gpu.time(|| pyramid.decode_resident(gpu)))?;
+    let mut kernels = gpu.profile(|| pyramid.encode(gpu, map, max_abs, params.points))?;
+    kernels.extend(gpu.profile(|| pyramid.decode_resident(gpu))?);
+
+    let size = encoded.coarse.len() + encoded.chunks.iter().map(Vec::len).sum::<usize>();
+    let time = |ms| GpuTime::new(ms, bytes);
+    Ok(GpuReport {
+        device: gpu.name.clone(),
+        shape: n,
+        dtype: T::DTYPE,
+        params: params.clone(),
+        ratio: bytes as f64 / size as f64,
+        max_error_of_tau: max_error(values, &decoded, n, map),
+        repeats,
+        max_abs: time(reduce),
+        compress: time(compress),
+        decompress: time(decompress),
+        host_compress: time(host_compress),
+        host_decompress: time(host_decompress),
+        kernels: kernels.into_iter().map(|(name, ms)| (name.to_string(), time(ms))).collect(),
+    })
+}
+
+/// The median of `repeats` times after a warm-up.
+fn repeat(repeats: usize, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
+    once()?;
+    Ok(median((0..repeats).map(|_| once()).collect::<Result<_>>()?))
+}
+
+/// The backend's methods by element type.
+trait Typed<T: Kept> {
+    fn encode(&self, input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
+    fn decode(
+        &self,
+        frame: &FrameShape,
+        source: &dyn FrameSource,
+        region: &Region,
+        out: &dyn RegionSink<T>,
+        control: &Control,
+    ) -> Result<()>;
+}
+macro_rules! typed {
+    ($t:ty, $encode:ident, $decode:ident) => {
+        impl Typed<$t> for Cuda {
+            fn encode(&self, input: &FrameInput<$t>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
+                self.$encode(input, sink, control)
+            }
+            fn decode(
+                &self,
+                frame: &FrameShape,
+                source: &dyn FrameSource,
+                region: &Region,
+                out: &dyn RegionSink<$t>,
+                control: &Control,
+            ) -> Result<()> {
+                self.$decode(frame, source, region, out, control)
+            }
+        }
+    };
+}
+typed!(f32, encode_f32, decode_f32);
+typed!(f64, encode_f64, decode_f64);
+
+fn max_error<T: Kept>(values: &[T], decoded: &[T], n: [usize; 3], map: &ToleranceMap) -> f64 {
+    let plane = n[1] * n[2];
+    let of_plane = |z: usize| {
+        let mut worst = 0f64;
+        for i in 0..plane {
+            let tau = map.tau_at([z, i / n[2], i % n[2]]);
+            if tau > 0.0 && tau.is_finite() {
+                let (u, v) = (values[z * plane + i].to_f64(), decoded[z * plane + i].to_f64());
+                worst = worst.max((u - v).abs() / tau);
+            }
+        }
+        worst
+    };
+    (0..n[0]).into_par_iter().map(of_plane).reduce(|| 0.0, f64::max)
+}

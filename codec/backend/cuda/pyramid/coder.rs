@@ -1,0 +1,247 @@
+//! The class coder on the device: its tables, the memory of one array's chunks, and the order of its kernels.
+
+use super::super::buffer::Buffer;
+use super::super::gpu::Gpu;
+use super::arguments::{Chunk, CoderArguments, CoderTables, Stream, Tile};
+use super::blob::Blob;
+use super::level::{Level, Worklist};
+use crate::Result;
+use crate::entropy::class::chunk::{BITS_PER_LANE, MAX_STREAMS};
+use crate::entropy::class::tables::{EXACT_CLASS, TABLES, Table, class_group};
+
+/// Threads of a block of the coder's kernels; the decoder's is fixed in class_decode.cu.
+const BLOCK: u32 = 256;
+const WARPS: u32 = BLOCK / 32;
+
+/// The fixed tables.
+pub struct Coder {
+    /// Held for its memory.
+    _memory: Buffer,
+    pub tables: CoderTables,
+    /// Entries of the tables of symbols.
+    entries: usize,
+}
+
+impl Coder {
+    pub fn new(gpu: &Gpu) -> Result<Self> {
+        let all: Vec<&Table> = TABLES.symbols.iter().chain(&TABLES.classes).chain([&TABLES.uniform]).collect();
+        let mut first = vec![0u32];
+        let (mut encode, mut frequencies, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
+        for table in &all {
+            encode.extend(table.encode.iter().flat_map(|e| [e.limit, e.reciprocal, e.bias, e.complement]));
+            let mut start = 0;
+            for &frequency in &table.freq {
+                frequencies.push(frequency as u32 | start << 16);
+                start += frequency as u32;
+            }
+            tokens.extend(table.decode.iter().map(|&e| e as u8));
+            first.push(frequencies.len() as u32);
+        }
+        let costs: Vec<u32> = TABLES.quantized.iter().flat_map(|c| c.cost).collect();
+        let classes: Vec<u32> = TABLES.quantized.iter().map(|c| c.table as u32 | (c.shift as u32) << 8).collect();
+        let groups: Vec<u32> = (0..=EXACT_CLASS).map(|c| class_group(Some(c)) as u32).collect();
+        let mut blob = Blob::default();
+        let at = [
+            blob.add(&encode),
+            blob.add(&frequencies),
+            blob.add(&tokens),
+            blob.add(&first),
+            blob.add(&costs),
+            blob.add(&classes),
+            blob.add(&groups),
+        ];
+        let mut memory = Buffer::default();
+        let base = blob.upload(gpu, &mut memory)?;
+        let [encode, frequencies, tokens, first, costs, classes, groups] = at.map(|offset| base + offset);
+        let (class_count, symbol_tables) = (TABLES.quantized.len() as u32, TABLES.symbols.len() as u32);
+        let tables =
+            CoderTables { encode, frequencies, tokens, first, costs, classes, groups, class_count, symbol_tables };
+        Ok(Self { _memory: memory, tables, entries: TABLES.symbols.iter().map(|t| t.freq.len()).sum() })
+    }
+    fn table_count(&self) -> usize {
+        self.tables.symbol_tables as usize
+    }
+    /// Bytes of shared memory of the encoder's blocks: see `encode_streams`.
+    fn encoder_shared(&self) -> usize {
+        4 * (self.table_count() + 1).next_multiple_of(4) + 16 * self.entries
+    }
+    /// Bytes of shared memory of the decoder's blocks: see `decode_streams`.
+    fn decoder_shared(&self, level: &Level) -> usize {
+        let per_warp = (level.slots.max(level.units_in_tile) as usize).next_multiple_of(16);
+        let tables = (self.table_count() + 1).next_multiple_of(4) + self.entries.next_multiple_of(4);
+        4 * tables + 2048 * self.table_count() + WARPS as usize * per_warp * 5
+    }
+}
+
+/// The memory of the chunks of one array between symbols and bytes.
+#[derive(Default)]
+pub struct Coding {
+    tiles: Buffer,
+    chunks: Buffer,
+    streams: Buffer,
+    q: Buffer,
+    delta: Buffer,
+    forms: Buffer,
+    counts: Buffer,
+    words: Buffer,
+    states: Buffer,
+    output: Buffer,
+    totals: Buffer,
+    choices: Buffer,
+    capacity: u64,
+    /// The chunks before any work on them.
+    initial: Vec<Chunk>,
+    pub tile_count: u32,
+    pub chunk_count: u32,
+}
+
+impl Coding {
+    /// Reserves memory for the chunks of `list` (values of `bytes` bytes) and copies the list.
+    pub fn prepare(&mut self, gpu: &Gpu, list: &Worklist, slots: u32, bytes: usize, encode: bool) -> Result<()> {
+        let (tiles, chunks, nodes) = (list.tiles.len() - 1, list.chunks.len(), list.nodes as usize);
+        (self.tile_count, self.chunk_count) = (tiles as u32, chunks as u32);
+        let tile_list = self.tiles.reserve(gpu, list.tiles.len() * size_of::<Tile>())?;
+        let streams = chunks * MAX_STREAMS;
+        self.chunks.reserve(gpu, chunks * size_of::<Chunk>())?;
+        self.streams.reserve(gpu, streams * size_of::<Stream>())?;
+        self.q.reserve(gpu, 2 * nodes)?;
+        self.delta.reserve(gpu, bytes * nodes)?;
+        self.totals.reserve(gpu, 16)?;
+        self.choices.reserve(gpu, chunks)?;
+        if encode {
+            self.forms.reserve(gpu, 4 * tiles * slots as usize)?;
+            self.counts.reserve(gpu, 4 * tiles * slots as usize)?;
+            self.words.reserve(gpu, 2 * (nodes + 3 * list.units as usize))?;
+            self.states.reserve(gpu, 4 * 32 * streams)?;
+            self.reserve_output(gpu, (bytes * nodes / 4 + 4096 + 64 * chunks) as u64)?;
+        }
+        self.initial = list.chunks.clone();
+        // SAFETY: reserved above for exactly this list.
+        unsafe { gpu.upload(tile_list, &list.tiles) }
+    }
+    /// Room for `bytes` of encoded chunks.
+    pub fn reserve_output(&mut self, gpu: &Gpu, bytes: u64) -> Result<()> {
+        self.capacity = self.capacity.max(bytes);
+        self.output.reserve(gpu, self.capacity as usize)?;
+        Ok(())
+    }
+    /// Sends the places of encoded chunks.
+    pub fn set_chunks(&self, gpu: &Gpu, chunks: &[Chunk]) -> Result<()> {
+        // SAFETY: reserved by `prepare` for as many chunks.
+        unsafe { gpu.upload(self.chunks.address(gpu), chunks) }
+    }
+    pub fn set_choices(&self, gpu: &Gpu, choices: &[u8]) -> Result<()> {
+        // SAFETY: reserved by `prepare`, one byte a chunk.
+        unsafe { gpu.upload(self.choices.address(gpu), choices) }
+    }
+    pub fn set_output(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
+        // SAFETY: reserved by `reserve_output`.
+        unsafe { gpu.upload(self.output.address(gpu), bytes) }
+    }
+    pub fn tiles(&self, gpu: &Gpu) -> u64 {
+        self.tiles.address(gpu)
+    }
+    pub fn q(&self, gpu: &Gpu) -> u64 {
+        self.q.address(gpu)
+    }
+    pub fn delta(&self, gpu: &Gpu) -> u64 {
+        self.delta.address(gpu)
+    }
+    pub fn choices(&self, gpu: &Gpu) -> u64 {
+        self.choices.address(gpu)
+    }
+
+    fn arguments(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> CoderArguments {
+        CoderArguments {
+            tables: coder.tables,
+            tiles: self.tiles.address(gpu),
+            units: level.units,
+            unit_first: level.unit_first,
+            chunks: self.chunks.address(gpu),
+            streams: self.streams.address(gpu),
+            q: self.q.address(gpu),
+            delta: self.delta.address(gpu),
+            forms: self.forms.address(gpu),
+            counts: self.counts.address(gpu),
+            words: self.words.address(gpu),
+            states: self.states.address(gpu),
+            output: self.output.address(gpu),
+            totals: self.totals.address(gpu),
+            capacity: self.capacity,
+            choices: self.choices.address(gpu),
+            tile_count: self.tile_count,
+            chunk_count: self.chunk_count,
+            slots: level.slots,
+            bits,
+            bits_per_lane: BITS_PER_LANE as u32,
+            units_in_tile: level.units_in_tile,
+        }
+    }
+
+    /// Queues everything from symbols to bytes.
+    pub fn encode(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> Result<()> {
+        self.set_chunks(gpu, &self.initial)?;
+        let a = self.arguments(gpu, coder, level, bits);
+        let [choose, encode] = match bits {
+            32 => ["choose_forms_32", "encode_streams_32"],
+            _ => ["choose_forms_64", "encode_streams_64"],
+        };
+        let most = gpu.multiprocessors * 8;
+        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(WARPS).min(most);
+        // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
+        unsafe {
+            gpu.launch(choose, self.tile_count.div_ceil(WARPS).min(most), BLOCK, 0, &a)?;
+            gpu.launch("split_chunks", 1, 1024, 0, &a)?;
+            gpu.launch(encode, streams, BLOCK, coder.encoder_shared(), &a)?;
+            gpu.launch("place_chunks", 1, 1024, 0, &a)?;
+        }
+        self.assemble(gpu, coder, level, bits)
+    }
+
+    /// Queues the copying of all parts to their places in the output; nothing happens when it is too small.
+    pub fn assemble(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> Result<()> {
+        let a = self.arguments(gpu, coder, level, bits);
+        let assemble = if bits == 32 { "assemble_32" } else { "assemble_64" };
+        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(WARPS).min(gpu.multiprocessors * 8);
+        // SAFETY: as in `encode`.
+        unsafe {
+            gpu.launch(assemble, streams, BLOCK, 0, &a)?;
+            gpu.launch("finish_chunks", self.chunk_count.div_ceil(BLOCK), BLOCK, 0, &a)
+        }
+    }
+
+    /// Queues everything from bytes to symbols. Damage is noted in the chunks.
+    pub fn decode(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> Result<()> {
+        let a = self.arguments(gpu, coder, level, bits);
+        let kernel = if bits == 32 { "decode_streams_32" } else { "decode_streams_64" };
+        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(WARPS).min(gpu.multiprocessors * 3);
+        // SAFETY: as in `encode`; the kernels check every index that comes from the bytes.
+        unsafe {
+            gpu.launch("parse_chunks", 1, 1024, 0, &a)?;
+            gpu.launch("clear_empty_chunks", self.chunk_count.min(gpu.multiprocessors * 8), BLOCK, 0, &a)?;
+            gpu.launch(kernel, streams, BLOCK, coder.decoder_shared(level), &a)
+        }
+    }
+
+    /// The chunks and the number of output bytes, after the kernels are done.
+    pub fn results(&self, gpu: &Gpu) -> Result<(Vec<Chunk>, u64)> {
+        let mut chunks = vec![bytemuck::Zeroable::zeroed(); self.chunk_count as usize];
+        let mut totals = [0u64; 2];
+        // SAFETY: reserved by `prepare`.
+        unsafe {
+            gpu.download(self.chunks.address(gpu), &mut chunks)?;
+            gpu.download(self.totals.address(gpu), &mut totals)?;
+        }
+        Ok((chunks, totals[1]))
+    }
+    /// Whether the encoded chunks had room; if not, nothing was written.
+    pub fn had_room(&self, bytes: u64) -> bool {
+        bytes <= self.capacity
+    }
+    pub fn output(&self, gpu: &Gpu, bytes: u64) -> Result<Vec<u8>> {
+        let mut output = vec![0; bytes as usize];
+        // SAFETY: `bytes` is within the capacity.
+        unsafe { gpu.download(self.output.address(gpu), &mut output)? };
+        Ok(output)
+    }
+}

@@ -1,0 +1,164 @@
+//! A frame from values to bytes.
+
+use super::super::gpu::Gpu;
+use super::super::reduce;
+use super::level::Worklist;
+use super::{Pyramid, Stage, Work};
+use crate::backend::{FrameInput, FrameSink};
+use crate::params::Points;
+use crate::transform::pyramid::{Real, coarse};
+use crate::volume::Field;
+use crate::{Control, Region, Result, ToleranceMap};
+
+/// Encodes one frame; the tolerance map fits its extents.
+pub fn encode_frame<T: Real>(
+    gpu: &Gpu,
+    pyramid: &mut Pyramid<T>,
+    input: &FrameInput<T>,
+    sink: &mut dyn FrameSink,
+    control: &Control,
+) -> Result<()> {
+    pyramid.begin(gpu, input.field)?;
+    control.check()?;
+    pyramid.encode(gpu, input.tolerance, input.max_abs, input.params.points)?;
+    let chunks = pyramid.collect(gpu)?;
+    control.check()?;
+    let (frame, corners) = match pyramid.stages.len() {
+        1 => (&[][..], &chunks[..]),
+        _ => (&chunks[0][..], &chunks[1..]),
+    };
+    let mut bytes = Vec::new();
+    for part in corners.iter().rev().flatten() {
+        coarse::append(&mut bytes, part);
+    }
+    sink.coarse(&bytes)?;
+    for chunk in frame {
+        sink.chunk(chunk)?;
+    }
+    let [nz, ny, nx] = input.field.extents();
+    control.advance((nz * ny * nx * T::BYTES) as u64);
+    Ok(())
+}
+
+impl<T: Real> Pyramid<T> {
+    /// Reserves all memory and sends the lists of tiles and chunks, and the values.
+    pub fn begin(&mut self, gpu: &Gpu, field: &dyn Field<T>) -> Result<()> {
+        self.prepare_encode(gpu)?;
+        self.send_values(gpu, field)
+    }
+
+    /// Largest |u| of the frame on the device.
+    pub fn max_abs(&mut self, gpu: &Gpu) -> Result<T> {
+        let stage = &self.stages[0];
+        // SAFETY: `begin` left the whole frame there.
+        unsafe { reduce::max_abs(gpu, &mut self.scratch, stage.values.address(gpu), stage.len()) }
+    }
+
+    fn prepare_encode(&mut self, gpu: &Gpu) -> Result<()> {
+        for stage in &mut self.stages {
+            stage.values.reserve(gpu, stage.len() * T::BYTES)?;
+            let list = stage.full_list()?;
+            stage.coding.prepare(gpu, &list, stage.level.slots, T::BYTES, true)?;
+            if let Some(plan) = &stage.plan {
+                let (sample, axes) = Worklist::samples(plan, &stage.level)?;
+                stage.trials.prepare(gpu, &sample, &axes, T::BYTES)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the frame's values to the device, straight from memory or through a buffer of some planes.
+    fn send_values(&mut self, gpu: &Gpu, field: &dyn Field<T>) -> Result<()> {
+        let address = self.stages[0].values.address(gpu);
+        if let Some(values) = field.as_slice() {
+            // SAFETY: reserved for the whole frame.
+            return unsafe { gpu.upload(address, values) };
+        }
+        let [nz, ny, nx] = field.extents();
+        let planes = ((64 << 20) / (ny * nx * T::BYTES)).clamp(1, nz);
+        let mut values = vec![T::ZERO; planes * ny * nx];
+        for z in (0..nz).step_by(planes) {
+            let region = Region { lo: [z, 0, 0], hi: [(z + planes).min(nz), ny, nx] };
+            field.read_region(&region, &mut values[..region.len()])?;
+            // SAFETY: inside the frame.
+            unsafe { gpu.upload(address + (z * ny * nx * T::BYTES) as u64, &values[..region.len()])? };
+        }
+        Ok(())
+    }
+
+    /// Queues the whole encoder.
+    pub fn encode(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, points: Points) -> Result<()> {
+        self.send_tiers(gpu, map, max_abs, true)?;
+        let last = self.stages.len() - 1;
+        self.run_last(gpu, true)?;
+        for k in (0..=last).rev() {
+            if k < last {
+                self.choose(gpu, k, points)?;
+                let stage = &self.stages[k];
+                let result = if k == 0 { 0 } else { stage.values.address(gpu) };
+                let work = stage.work(gpu, true, result, [0; 3], stage.n);
+                self.run_tiles(gpu, k, &work)?;
+            }
+            let stage = &self.stages[k];
+            stage.coding.encode(gpu, &self.coder, &stage.level, 8 * T::BYTES as u32)?;
+        }
+        Ok(())
+    }
+
+    /// Queues the trials that settle the choice of each chunk of stage `k`.
+    fn choose(&mut self, gpu: &Gpu, k: usize, points: Points) -> Result<()> {
+        let stage = &self.stages[k];
+        let best = stage.coding.choices(gpu);
+        let steps = stage.trials.steps(points, k == 0);
+        let sample = stage.trials.sample(gpu);
+        let n = stage.n;
+        stage.trials.improve(gpu, &self.coder, &stage.level, best, T::BYTES, steps[0], true)?;
+        for &next in &steps[1..] {
+            let work = Work {
+                encode: true,
+                tiles: sample.tiles,
+                tile_count: sample.tile_count,
+                choices: sample.candidate,
+                q: sample.q,
+                delta: sample.delta,
+                result: 0,
+                lo: [0; 3],
+                hi: n,
+            };
+            self.run_tiles(gpu, k, &work)?;
+            let stage = &self.stages[k];
+            stage.trials.improve(gpu, &self.coder, &stage.level, best, T::BYTES, next, false)?;
+        }
+        Ok(())
+    }
+
+    /// Waits, and returns the bytes of the chunks of every array.
+    fn collect(&mut self, gpu: &Gpu) -> Result<Vec<Vec<Vec<u8>>>> {
+        let mut all = Vec::new();
+        for stage in &mut self.stages {
+            let (chunks, bytes) = stage.coding.results(gpu)?;
+            if !stage.coding.had_room(bytes) {
+                stage.coding.reserve_output(gpu, bytes)?;
+                stage.coding.assemble(gpu, &self.coder, &stage.level, 8 * T::BYTES as u32)?;
+            }
+            let output = stage.coding.output(gpu, bytes)?;
+            // The choice stands one byte before the payload; the last array has none.
+            let choice = stage.plan.is_some() as usize;
+            let part = |c: &super::arguments::Chunk| {
+                output[c.offset as usize - choice..c.offset as usize + c.bytes as usize].to_vec()
+            };
+            all.push(chunks.iter().map(part).collect());
+        }
+        Ok(all)
+    }
+}
+
+impl<T: Real> Stage<T> {
+    /// All tiles and chunks of the array.
+    fn full_list(&self) -> Result<Worklist> {
+        match &self.plan {
+            Some(plan) => Worklist::new(plan, &self.level, 0..plan.array.chunks().iter().product()),
+            None => Worklist::last(&self.level, self.len()),
+        }
+    }
+}

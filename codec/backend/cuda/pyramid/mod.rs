@@ -1,0 +1,265 @@
+//! The pyramid on the device: all arrays of a frame stay there from values to bytes and back.
+
+mod arguments;
+mod blob;
+mod coder;
+mod decode;
+mod encode;
+mod level;
+mod trial;
+
+use super::buffer::Buffer;
+use super::gpu::Gpu;
+use crate::transform::pyramid::Real;
+use crate::transform::pyramid::geometry::{Array, arrays};
+use crate::transform::pyramid::plan::ArrayPlan;
+use crate::transform::pyramid::quantizer::{self, LEVELS};
+use crate::volume::DType;
+use crate::{Result, ToleranceMap};
+use arguments::{CornerArguments, LastArguments, Quantizer, TileArguments};
+use coder::{Coder, Coding};
+pub(super) use decode::decode_frame;
+pub(super) use encode::encode_frame;
+use level::Level;
+use trial::Trials;
+
+/// Shared memory that a block may ask for on every device the kernels are written for.
+const SHARED_LIMIT: usize = 160 * 1024;
+
+/// What a run of the tile kernels works on; pointers are device addresses.
+struct Work {
+    encode: bool,
+    tiles: u64,
+    tile_count: u32,
+    choices: u64,
+    q: u64,
+    delta: u64,
+    /// Memory for the box `lo..hi` of the reconstruction, or 0.
+    result: u64,
+    lo: [usize; 3],
+    hi: [usize; 3],
+}
+
+/// One array on the device.
+struct Stage<T> {
+    /// None for the last array.
+    plan: Option<ArrayPlan<T>>,
+    n: [usize; 3],
+    level: Level,
+    coding: Coding,
+    trials: Trials,
+    /// The array's values, then its reconstruction.
+    values: Buffer,
+    /// The tier of each node, or of each block of the frame.
+    tiers: Buffer,
+}
+
+/// Everything that depends on the frame's shape alone, kept from frame to frame.
+pub(super) struct Pyramid<T> {
+    key: ([usize; 3], u8),
+    /// The frame first, the last array at the end.
+    stages: Vec<Stage<T>>,
+    coder: Coder,
+    quantizers: Buffer,
+    spill: Buffer,
+    scratch: Buffer,
+    /// Decoded values on their way to the host.
+    result: Buffer,
+    tier_count: u32,
+}
+
+impl<T: Real> Pyramid<T> {
+    /// Tables for frames of `n` nodes in tiles of side `tile`.
+    pub fn new(gpu: &Gpu, n: [usize; 3], tile: u8) -> Result<Self> {
+        let mut stages = Vec::new();
+        for array in arrays(n, tile)? {
+            stages.push(Stage::new(gpu, array)?);
+        }
+        let coder = Coder::new(gpu)?;
+        let [quantizers, spill, scratch, result] = std::array::from_fn(|_| Buffer::default());
+        Ok(Self { key: (n, tile), stages, coder, quantizers, spill, scratch, result, tier_count: 1 })
+    }
+    pub fn is_for(&self, n: [usize; 3], tile: u8) -> bool {
+        self.key == (n, tile)
+    }
+
+    /// Sends the quantizers and the tiers of the frame's blocks, and gathers the tiers of the corner arrays. With
+    /// `values`, the corners' values are gathered as well.
+    fn send_tiers(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, values: bool) -> Result<()> {
+        let table: Vec<_> = quantizer::table::<T>(&map.tiers, max_abs)
+            .iter()
+            .flatten()
+            .map(|q| Quantizer { step: q.step, inverse: q.inverse, check: q.check })
+            .collect();
+        self.tier_count = map.tiers.len() as u32;
+        let address = self.quantizers.reserve(gpu, std::mem::size_of_val(&table[..]))?;
+        let blocks = self.stages[0].tiers.reserve(gpu, map.tier_of_block.len())?;
+        // SAFETY: just reserved for exactly these tables.
+        unsafe {
+            gpu.upload(address, &table)?;
+            gpu.upload(blocks, &map.tier_of_block)?;
+        }
+        for k in 1..self.stages.len() {
+            let (before, after) = self.stages.split_at_mut(k);
+            after[0].gather(gpu, &before[k - 1], k == 1, values)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the tile kernels of stage `k`, which read the reconstruction of stage `k + 1`, over the tiles of `work`.
+    fn run_tiles(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+        let tile_nodes = self.stages[k].level.tile_nodes as usize;
+        let bytes = tile_nodes * T::BYTES;
+        let block = (tile_nodes / 16).clamp(32, 1024).next_multiple_of(32) as u32;
+        let per_sm = (2048 / block).min((SHARED_LIMIT / bytes.max(1)).max(1) as u32).min(32);
+        let grid = work.tile_count.min(gpu.multiprocessors * per_sm);
+        let in_shared = bytes <= SHARED_LIMIT;
+        let spill = if in_shared { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
+        let arguments = self.tile_arguments(gpu, k, work, spill);
+        let name = match (work.encode, T::DTYPE) {
+            (true, DType::F32) => "encode_tiles_f32",
+            (true, DType::F64) => "encode_tiles_f64",
+            (false, DType::F32) => "decode_tiles_f32",
+            (false, DType::F64) => "decode_tiles_f64",
+        };
+        // SAFETY: all buffers were reserved for this stage's worklist and extents.
+        unsafe { gpu.launch(name, grid, block, if in_shared { bytes } else { 0 }, &arguments)? };
+        self.run_whole_tiles(gpu, k, work, &arguments)
+    }
+
+    fn tile_arguments(&self, gpu: &Gpu, k: usize, work: &Work, spill: u64) -> TileArguments {
+        let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
+        TileArguments {
+            values: if work.encode { stage.values.address(gpu) } else { 0 },
+            result: work.result,
+            corners: corners.values.address(gpu),
+            tiers: stage.tiers.address(gpu),
+            quantizers: self.quantizers.address(gpu),
+            tiles: work.tiles,
+            shapes: stage.level.shapes,
+            table: stage.level.table,
+            rows: stage.level.rows,
+            choices: work.choices,
+            order: stage.level.order,
+            place: stage.level.place,
+            q: work.q,
+            delta: work.delta,
+            spill,
+            n: narrow(stage.n),
+            corner_n: narrow(corners.n),
+            blocks: stage.blocks(k == 0),
+            lo: narrow(work.lo),
+            hi: narrow(work.hi),
+            shift: if k == 0 { 3 } else { 0 },
+            side: stage.side(),
+            tile_count: work.tile_count,
+            tile_nodes: stage.level.tile_nodes,
+            tier_count: self.tier_count,
+            is_corners: (k > 0) as u32,
+            unused: 0,
+        }
+    }
+
+    /// The tiles that the general kernel left out: see `is_common` in pyramid.cuh.
+    fn run_whole_tiles(&self, gpu: &Gpu, k: usize, work: &Work, arguments: &TileArguments) -> Result<()> {
+        if k > 0 || T::DTYPE == DType::F64 {
+            return Ok(());
+        }
+        let side = arguments.side as usize;
+        // Threads of a block, tiles of a block, and words between planes: as in pyramid_full.cu.
+        let (name, block, tiles, padding) = match (side, work.encode) {
+            (8, true) => ("encode_whole_8_f32", 128, 4, 1),
+            (8, false) => ("decode_whole_8_f32", 128, 4, 1),
+            (16, true) => ("encode_whole_16_f32", 128, 1, 9),
+            (16, false) => ("decode_whole_16_f32", 128, 1, 9),
+            (32, true) => ("encode_whole_32_f32", 512, 1, 17),
+            (32, false) => ("decode_whole_32_f32", 512, 1, 17),
+            _ => return Ok(()),
+        };
+        let nodes = side * (side * (side + 1) + padding);
+        let bytes = tiles * (4 * nodes + 2 * side.pow(3) + (side / 8).pow(3)).next_multiple_of(16);
+        let per_sm = ((220 * 1024 / bytes) as u32).clamp(1, 2048 / block);
+        let grid = work.tile_count.div_ceil(tiles as u32).min(gpu.multiprocessors * per_sm);
+        // SAFETY: as for the general kernel.
+        unsafe { gpu.launch(name, grid, block, bytes, arguments) }
+    }
+
+    /// Quantizes or rebuilds the last array in place.
+    fn run_last(&self, gpu: &Gpu, encode: bool) -> Result<()> {
+        let stage = &self.stages[self.stages.len() - 1];
+        let last_level = (LEVELS.len() - 1) * self.tier_count as usize * size_of::<Quantizer<T>>();
+        let last_level = last_level as u64;
+        let arguments = LastArguments {
+            values: stage.values.address(gpu),
+            tiers: stage.tiers.address(gpu),
+            quantizers: self.quantizers.address(gpu) + last_level,
+            q: stage.coding.q(gpu),
+            delta: stage.coding.delta(gpu),
+            count: stage.len() as u32,
+            shift: if self.stages.len() == 1 { 3 } else { 0 },
+        };
+        let name = match (encode, T::DTYPE) {
+            (true, DType::F32) => "encode_last_f32",
+            (true, DType::F64) => "encode_last_f64",
+            (false, DType::F32) => "decode_last_f32",
+            (false, DType::F64) => "decode_last_f64",
+        };
+        // SAFETY: the last array has at most 8 nodes, all buffers were reserved for them.
+        unsafe { gpu.launch(name, 1, 32, 0, &arguments) }
+    }
+}
+
+impl<T: Real> Stage<T> {
+    fn new(gpu: &Gpu, array: Array) -> Result<Self> {
+        let n = array.n;
+        let plan = (!array.is_last()).then(|| ArrayPlan::<T>::new(array));
+        let level = match &plan {
+            Some(plan) => Level::new(gpu, plan)?,
+            None => Level::last::<T>(gpu, n.iter().product())?,
+        };
+        let [values, tiers] = [Buffer::default(), Buffer::default()];
+        Ok(Self { plan, n, level, coding: Coding::default(), trials: Trials::default(), values, tiers })
+    }
+    fn len(&self) -> usize {
+        self.n.iter().product()
+    }
+    /// All tiles of the worklist; `result` takes the box `lo..hi`.
+    fn work(&self, gpu: &Gpu, encode: bool, result: u64, lo: [usize; 3], hi: [usize; 3]) -> Work {
+        let coding = &self.coding;
+        let [tiles, choices, q, delta] = [coding.tiles(gpu), coding.choices(gpu), coding.q(gpu), coding.delta(gpu)];
+        Work { encode, tiles, tile_count: coding.tile_count, choices, q, delta, result, lo, hi }
+    }
+    fn side(&self) -> u32 {
+        self.plan.as_ref().map_or(1, |p| p.array.sides().tile as u32)
+    }
+    /// Extents of the array of tiers.
+    fn blocks(&self, frame: bool) -> [u32; 3] {
+        narrow(if frame { self.n.map(|n| n.div_ceil(8)) } else { self.n })
+    }
+    /// Takes values and tiers of this array from the array before it.
+    fn gather(&mut self, gpu: &Gpu, from: &Stage<T>, from_frame: bool, values: bool) -> Result<()> {
+        let corners = self.values.reserve(gpu, self.len() * T::BYTES)?;
+        let corner_tiers = self.tiers.reserve(gpu, self.len())?;
+        let arguments = CornerArguments {
+            values: if values { from.values.address(gpu) } else { 0 },
+            tiers: from.tiers.address(gpu),
+            corners,
+            corner_tiers,
+            n: narrow(from.n),
+            corner_n: narrow(self.n),
+            blocks: from.blocks(from_frame),
+            shift: if from_frame { 3 } else { 0 },
+            side: from.side(),
+            unused: 0,
+        };
+        let name = if T::DTYPE == DType::F32 { "gather_corners_f32" } else { "gather_corners_f64" };
+        let grid = (self.len().div_ceil(256) as u32).min(gpu.multiprocessors * 8);
+        // SAFETY: reserved just now and by the array before.
+        unsafe { gpu.launch(name, grid, 256, 0, &arguments) }
+    }
+}
+
+/// Extents in the width that kernels use.
+fn narrow(n: [usize; 3]) -> [u32; 3] {
+    n.map(|n| n as u32)
+}

@@ -1,0 +1,149 @@
+// What the host hands to the class coder's kernels. Mirrored in codec/backend/cuda/class/arguments.rs.
+#pragma once
+#include "pyramid.cuh"
+
+// In an exact unit, in place of a table: every delta is 0, every delta is stored raw.
+constexpr u32 ALL_EQUAL = 63;
+constexpr u32 PLAIN = 62;
+// No slot, no class.
+constexpr u32 NONE = 0xffffffffu;
+// Groups of classes that serve as contexts.
+constexpr u32 CLASS_GROUPS = 8;
+// Numbers of bits that |q| can have.
+constexpr u32 LENGTHS = 16;
+constexpr u32 PROB_BITS = 11;
+constexpr u32 PROB_SUM = 1u << PROB_BITS;
+constexpr u32 STATE_MIN = 1u << 15;
+constexpr u32 MAX_LANES = 32;
+constexpr u32 MAX_STREAMS = 16;
+constexpr u32 HAS_LISTS = 1;
+constexpr u32 WIDE_SIZES = 2;
+
+struct Unit {
+    u32 start, len, slot;
+    // Slot of the unit of the next coarser step around it, or NONE.
+    u32 parent;
+    // The units of its step, counted in the tile.
+    u32 step_begin, step_end;
+};
+
+// Form of a unit in one word: class, table of an exact unit, shift of an exact unit.
+struct Form {
+    u32 word;
+    __device__ Form(u32 word) : word(word) {}
+    __device__ Form(u32 kind, u32 table, u32 shift) : word(kind | table << 8 | shift << 16) {}
+    __device__ u32 kind() const { return word & 255; }
+    __device__ u32 table() const { return word >> 8 & 255; }
+    __device__ u32 shift() const { return word >> 16; }
+};
+struct EncodeEntry {
+    u32 limit, reciprocal, bias, complement;
+};
+
+// All tables of the coder, one after the other.
+struct CoderTables {
+    const EncodeEntry *encode;
+    // Frequency | start << 16, by the same index as `encode`.
+    const u32 *frequencies;
+    // Token of each of the 2048 slots of each table.
+    const u8 *tokens;
+    // First entry of each table; the last number is the count of all entries.
+    const u32 *first;
+    // By class: cost in 2^-12 bit of a node whose |q| has 0, 1, 2, ... bits.
+    const u32 *costs;
+    // Table | shift << 8 of each class.
+    const u32 *classes;
+    // Group of each class number.
+    const u32 *groups;
+    u32 class_count;
+    // Tables of symbols. After them: classes by the groups of the slot's and the parent's last class, 64 equal tokens.
+    u32 symbol_tables;
+
+    // Number of the class of exact units; 0 is zero, then the quantized classes.
+    __device__ __forceinline__ u32 exact_class() const { return class_count + 1; }
+    __device__ __forceinline__ u32 uniform() const { return symbol_tables + CLASS_GROUPS * CLASS_GROUPS; }
+    __device__ __forceinline__ u32 group(u32 kind) const { return kind == NONE ? 0 : groups[kind]; }
+    // The table for a class after the last class of its slot and that of its parent's slot.
+    __device__ __forceinline__ u32 after(u32 own, u32 parent) const {
+        return symbol_tables + CLASS_GROUPS * group(own) + group(parent);
+    }
+};
+
+struct Stream {
+    u32 chunk, index;
+    // Sizes: words, escapes, exact values, raw bytes; then the place of the first word.
+    u32 words, escapes, exact, raw;
+    u64 first_word;
+};
+
+struct Chunk {
+    // First and one past the last tile.
+    u32 tile, tile_end;
+    // Number of coded values (bytes of a plain copy come from it), and the first stream.
+    u32 nodes, stream;
+    // Estimated cost of all units in 2^-12 bit.
+    u64 cost;
+    // Encoded bytes and their place in the output.
+    u64 offset;
+    u32 bytes;
+    // 1 + log2 of the lanes of all streams; 0 when there are no symbols.
+    u32 code;
+    u32 flags, error;
+};
+
+struct CoderArguments {
+    CoderTables tables;
+    const Tile *tiles;
+    const Unit *units;
+    // Units of tile shape s: unit_first[s] .. unit_first[s + 1].
+    const u32 *unit_first;
+    Chunk *chunks;
+    Stream *streams;
+    i16 *q;
+    void *delta;
+    // By tile and slot.
+    u32 *forms;
+    // By tile and slot: escapes | exact values << 16.
+    u32 *counts;
+    u16 *words;
+    u32 *states;
+    u8 *output;
+    // Number of streams, bytes of all chunks.
+    u64 *totals;
+    // Bytes that `output` can take; nothing is written when it is too small.
+    u64 capacity;
+    u8 *choices;
+    u32 tile_count, chunk_count, slots, bits, bits_per_lane, units_in_tile;
+};
+
+__device__ __forceinline__ u32 lanes_of(u32 code) { return min(1u << (code - 1), MAX_LANES); }
+__device__ __forceinline__ u32 streams_of(u32 code) { return (1u << (code - 1)) / lanes_of(code); }
+
+// The tile at which stream `index` of a chunk starts.
+__device__ __forceinline__ u32 stream_tile(const Chunk &chunk, u32 index) {
+    return chunk.tile + index * (chunk.tile_end - chunk.tile) / streams_of(chunk.code);
+}
+
+__device__ __forceinline__ u32 zigzag(i16 q) { return (u16)((q << 1) ^ (q >> 15)); }
+__device__ __forceinline__ i16 unzigzag(u32 z) { return (i16)((z >> 1) ^ (0u - (z & 1))); }
+
+// Exclusive sum over the block of one number a thread; every thread also learns the total.
+static __device__ u64 block_scan(u64 value, u64 &total) {
+    __shared__ u64 sums[32];
+    const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    u64 inclusive = value;
+    for (u32 by = 1; by < 32; by <<= 1) {
+        const u64 other = __shfl_up_sync(FULL, inclusive, by);
+        if (lane >= by) inclusive += other;
+    }
+    if (lane == 31) sums[warp] = inclusive;
+    __syncthreads();
+    u64 before = 0;
+    total = 0;
+    for (u32 w = 0; w < blockDim.x / 32; w++) {
+        if (w < warp) before += sums[w];
+        total += sums[w];
+    }
+    __syncthreads();
+    return before + inclusive - value;
+}

@@ -1,0 +1,46 @@
+// Node sets and stencils of a whole tile with evenly spaced nodes, known at compile time (FORMAT.md, "tiles and node sets").
+#pragma once
+#include "common.cuh"
+
+template <u32 VALUE> struct Constant {
+    static constexpr u32 value = VALUE;
+};
+// Calls f(Constant<0>), f(Constant<1>), .. f(Constant<COUNT - 1>).
+template <u32 COUNT, u32 AT = 0, class F> __device__ __forceinline__ void unroll(F &&f) {
+    if constexpr (AT < COUNT) {
+        f(Constant<AT>());
+        unroll<COUNT, AT + 1>(f);
+    }
+}
+
+// Step of a tile axis: S(step) splits into the nodes of S(step + 1) ("old") and the new ones.
+template <u32 SIDE, u32 STEP> struct Axis {
+    static constexpr u32 H = 1u << STEP;
+    static constexpr u32 OLD = SIDE / (2 * H) + 1;
+    static constexpr u32 NEW = SIDE / (2 * H) - (STEP == 0 ? 1 : 0);
+    static __host__ __device__ constexpr u32 old_at(u32 i) { return 2 * H * i < SIDE ? 2 * H * i : SIDE - 1; }
+    static __host__ __device__ constexpr u32 new_at(u32 k) { return H * (2 * k + 1); }
+};
+
+// The old nodes first .. end that predict new node k.
+template <u32 SIDE, u32 STEP, u32 POINTS> struct Near {
+    static __host__ __device__ constexpr u32 first(u32 k) { return k + 1 > POINTS / 2 ? k + 1 - POINTS / 2 : 0; }
+    static __host__ __device__ constexpr u32 end(u32 k) {
+        return k + 1 + POINTS / 2 < Axis<SIDE, STEP>::OLD ? k + 1 + POINTS / 2 : Axis<SIDE, STEP>::OLD;
+    }
+    // Weight of old node `node` for new node k, in the order of operations that the format fixes.
+    static __host__ __device__ constexpr double weight(u32 k, u32 node) {
+        typedef Axis<SIDE, STEP> A;
+        double w = 1.0;
+        const double x = A::new_at(k), own = A::old_at(node);
+        for (u32 other = first(k); other < end(k); other++) {
+            if (other == node) continue;
+            const double o = A::old_at(other);
+            w *= (x - o) / (own - o);
+        }
+        return w;
+    }
+};
+
+// The steps of a tile: until two nodes are left.
+template <u32 SIDE> __host__ __device__ constexpr u32 steps() { return SIDE == 8 ? 3 : SIDE == 16 ? 4 : 5; }

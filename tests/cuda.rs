@@ -1,0 +1,76 @@
+//! The GPU backend against the CPU: the same bytes for the same input, and the same bits back.
+//!
+//! Without a GPU the kernels run in an emulator (tests/emulator, needs a C++ compiler on x86-64 Linux): the test
+//! program starts itself once more with the stand-in driver on its library path.
+#![cfg(feature = "cuda")]
+
+#[path = "cuda/cases.rs"]
+mod cases;
+#[path = "cuda/memory.rs"]
+mod memory;
+#[path = "cuda/speed.rs"]
+mod speed;
+
+use blockmgard::backend::{Cuda, Gpus};
+use std::path::Path;
+use std::process::Command;
+
+/// Set in the second start: where the emulator was built.
+const EMULATED: &str = "BLOCKMGARD_TEST_EMULATED";
+
+fn cuda() -> Option<Cuda> {
+    let opened = Cuda::open(&Gpus::First);
+    if std::env::var_os(EMULATED).is_some() { Some(opened.unwrap()) } else { opened.ok() }
+}
+
+#[test]
+fn random_frames_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() {
+    let Some(cuda) = cuda() else { return };
+    let count = std::env::var("BLOCKMGARD_TEST_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(60);
+    for seed in 0..count {
+        cases::compare(&cuda, &cases::Case::random(seed));
+    }
+}
+
+#[test]
+fn damaged_chunks_are_refused_as_on_the_cpu() {
+    let Some(cuda) = cuda() else { return };
+    for seed in 0..6 {
+        cases::damage(&cuda, &cases::Case::random(1000 + seed));
+    }
+}
+
+#[test]
+fn largest_magnitude_is_exact() {
+    let Some(cuda) = cuda() else { return };
+    let values: Vec<f32> = (0..100_003).map(|i| ((i * 7919 % 100_003) as f32 - 5e4) * 0.25).collect();
+    assert_eq!(cuda.max_abs(&values).unwrap(), values.iter().fold(0f32, |m, v| m.max(v.abs())));
+    assert_eq!(cuda.max_abs(&[-0.0f64]).unwrap().to_bits(), 0);
+}
+
+/// Prints times as JSON: `BLOCKMGARD_BENCH="file.f32 512 512 512 1e-4 16" cargo test --release --test cuda -- --ignored --nocapture`
+/// (shape slowest first, tolerance relative to max|u|, tile).
+#[test]
+#[ignore = "a measurement, for an idle machine with a GPU"]
+fn speed_on_a_raw_file() {
+    let text = std::env::var("BLOCKMGARD_BENCH").unwrap();
+    for setting in text.split(';') {
+        println!("{}", speed::measure(&cuda().unwrap(), setting));
+    }
+}
+
+#[test]
+fn kernels_agree_with_the_cpu_in_the_emulator() {
+    if std::env::var_os(EMULATED).is_some() || !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulator");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emulator/build.sh");
+    match Command::new("sh").arg(script).arg(&folder).status() {
+        Ok(status) if status.success() => {}
+        other => return eprintln!("skipped: the emulator could not be built ({other:?})"),
+    }
+    let program = std::env::current_exe().unwrap();
+    let status = Command::new(program).env(EMULATED, &folder).env("LD_LIBRARY_PATH", &folder).status().unwrap();
+    assert!(status.success());
+}

@@ -1,0 +1,196 @@
+//! Frames of many shapes, types, parameters and tolerance maps, all from a seed.
+
+use crate::memory::{Parts, Values};
+use blockmgard::backend::{Backend, Cpu, Cuda, FrameInput, FrameShape};
+use blockmgard::params::Points;
+use blockmgard::volume::SliceField;
+use blockmgard::{Control, Element, Params, Region, Tier, ToleranceMap};
+
+/// A small generator, the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+pub struct Case {
+    seed: u64,
+    n: [usize; 3],
+    double: bool,
+    params: Params,
+    map: ToleranceMap,
+    values: Vec<f64>,
+    region: Region,
+}
+
+impl Case {
+    pub fn random(seed: u64) -> Self {
+        let mut r = Random(seed.wrapping_mul(0x1234_5678_9abc_def1));
+        let n = match r.below(8) {
+            0 => [1, 1, 1 + r.below(70_000)],
+            1 => [1, 1 + r.below(150), 1 + r.below(300)],
+            2 => [1 + r.below(4), 1 + r.below(4), 1 + r.below(4)],
+            3 => [64, 64, 64 + r.below(16)],
+            _ => [1 + r.below(70), 1 + r.below(70), 1 + r.below(70)],
+        };
+        let params = Params {
+            tile: [8, 16, 32][r.below(3)],
+            points: [Points::Two, Points::Four, Points::Six, Points::Auto][r.below(4)],
+            ..Params::default()
+        };
+        let noise = [0.0, 1e-6, 1e-3, 0.3][r.below(4)];
+        let special = r.below(6);
+        let values = values(&mut r, n, noise, special);
+        let map = map(&mut r, n);
+        let lo: [usize; 3] = std::array::from_fn(|a| r.below(n[a]));
+        let hi = std::array::from_fn(|a| lo[a] + 1 + r.below(n[a] - lo[a]));
+        Self { seed, n, double: r.below(2) == 1, params, map, values, region: Region { lo, hi } }
+    }
+    fn name(&self) -> String {
+        let tiers: Vec<_> = self.map.tiers.iter().map(|t| t.tau).collect();
+        let Self { seed, n, double, params, region, .. } = self;
+        format!(
+            "seed {seed}: {n:?} f64 {double} tile {} points {:?} tiers {tiers:?} box {region:?}",
+            params.tile, params.points
+        )
+    }
+}
+
+/// Waves with noise; some frames are constant, tiny, huge, or have exact zeros.
+fn values(r: &mut Random, n: [usize; 3], noise: f64, special: usize) -> Vec<f64> {
+    let k: [f64; 3] = std::array::from_fn(|_| 0.02 + 0.3 * r.unit());
+    let scale = match special {
+        0 => 1e-30,
+        1 => 1e37,
+        _ => 1.0,
+    };
+    let mut values = Vec::with_capacity(n.iter().product());
+    for z in 0..n[0] {
+        for y in 0..n[1] {
+            for x in 0..n[2] {
+                let wave = (k[0] * z as f64).sin() + (k[1] * y as f64 + k[2] * x as f64).cos();
+                let v = (wave + noise * (r.unit() - 0.5)) * scale;
+                values.push(match special {
+                    2 if v < 0.5 => 0.0,
+                    3 => 0.25,
+                    4 if r.below(50) == 0 => -v * 1e4,
+                    _ => v,
+                });
+            }
+        }
+    }
+    values
+}
+
+fn map(r: &mut Random, n: [usize; 3]) -> ToleranceMap {
+    let blocks = n.map(|n| n.div_ceil(8));
+    let count = 1 + r.below(2) * r.below(4);
+    let tau = |r: &mut Random| match r.below(8) {
+        0 => 0.0,
+        1 => f64::INFINITY,
+        2 => 1e-8,
+        _ => 10f64.powf(-1.0 - 5.0 * r.unit()),
+    };
+    let tiers: Vec<Tier> = (0..count).map(|i| Tier { name: format!("t{i}"), tau: tau(r) }).collect();
+    let tier_of_block = (0..blocks.iter().product()).map(|_| r.below(count) as u8).collect();
+    ToleranceMap { blocks, tiers, tier_of_block }
+}
+
+/// The two element types through the same code.
+trait Typed: Element {
+    fn encode(backend: &dyn Backend, input: &FrameInput<Self>) -> Parts;
+    fn decode(backend: &dyn Backend, frame: &FrameShape, parts: &Parts, region: &Region) -> Result<Vec<u64>, String>;
+}
+macro_rules! typed {
+    ($t:ty, $encode:ident, $decode:ident) => {
+        impl Typed for $t {
+            fn encode(backend: &dyn Backend, input: &FrameInput<Self>) -> Parts {
+                let mut parts = Parts::default();
+                backend.$encode(input, &mut parts, &Control::default()).unwrap();
+                parts
+            }
+            fn decode(
+                backend: &dyn Backend,
+                frame: &FrameShape,
+                parts: &Parts,
+                region: &Region,
+            ) -> Result<Vec<u64>, String> {
+                let values = Values::<$t>::new(*region);
+                let result = backend.$decode(frame, parts, region, &values, &Control::default());
+                result.map(|()| values.bits()).map_err(|e| e.message)
+            }
+        }
+    };
+}
+typed!(f32, encode_f32, decode_f32);
+typed!(f64, encode_f64, decode_f64);
+
+pub fn compare(cuda: &Cuda, case: &Case) {
+    if case.double { compare_as::<f64>(cuda, case) } else { compare_as::<f32>(cuda, case) }
+}
+
+fn compare_as<T: Typed>(cuda: &Cuda, case: &Case) {
+    let (parts, max_abs) = encode_both::<T>(cuda, case);
+    let frame = FrameShape { n: case.n, tolerance: &case.map, params: &case.params, max_abs };
+    for region in [Region { lo: [0; 3], hi: case.n }, case.region] {
+        let theirs = T::decode(&Cpu, &frame, &parts, &region).unwrap();
+        let ours = T::decode(cuda, &frame, &parts, &region).unwrap();
+        let wrong = ours.iter().zip(&theirs).position(|(a, b)| a != b);
+        assert_eq!(wrong, None, "{}: value {wrong:?} of {region:?}", case.name());
+    }
+}
+
+fn encode_both<T: Typed>(cuda: &Cuda, case: &Case) -> (Parts, f64) {
+    let values: Vec<T> = case.values.iter().map(|&v| T::from_f64(v)).collect();
+    let field = SliceField::new(&values, case.n);
+    let max_abs = values.iter().fold(T::ZERO, |m, v| if v.abs() > m { v.abs() } else { m });
+    let input = FrameInput { field: &field, tolerance: &case.map, max_abs, params: &case.params };
+    let (theirs, ours) = (T::encode(&Cpu, &input), T::encode(cuda, &input));
+    let chunk = ours.chunks.iter().zip(&theirs.chunks).position(|(a, b)| a != b);
+    if let Some(c) = chunk {
+        let (a, b) = (&ours.chunks[c], &theirs.chunks[c]);
+        let at = a.iter().zip(b).position(|(a, b)| a != b);
+        panic!("{}: chunk {c}, {} bytes, {} on the CPU, apart from {at:?}", case.name(), a.len(), b.len());
+    }
+    assert_eq!(ours.chunks.len(), theirs.chunks.len(), "{}", case.name());
+    assert!(ours.coarse == theirs.coarse, "{}: coarse part", case.name());
+    (theirs, max_abs.to_f64())
+}
+
+/// Flips bits: both decoders must agree on whether the stream is sound, and on the values where it is.
+pub fn damage(cuda: &Cuda, case: &Case) {
+    let (parts, max_abs) = encode_both::<f32>(cuda, case);
+    let frame = FrameShape { n: case.n, tolerance: &case.map, params: &case.params, max_abs };
+    let region = Region { lo: [0; 3], hi: case.n };
+    let mut r = Random(case.seed);
+    for _ in 0..12 {
+        let mut bad = parts.clone();
+        let pick = r.below(bad.chunks.len() + 1);
+        let part = bad.chunks.get_mut(pick).unwrap_or(&mut bad.coarse);
+        match r.below(3) {
+            0 => part.truncate(r.below(part.len())),
+            _ => {
+                let at = r.below(part.len());
+                part[at] ^= 1 << r.below(8);
+            }
+        }
+        let theirs = f32::decode(&Cpu, &frame, &bad, &region);
+        let ours = f32::decode(cuda, &frame, &bad, &region);
+        assert_eq!(ours.is_ok(), theirs.is_ok(), "{}: {:?} {:?}", case.name(), ours.err(), theirs.err());
+        if let (Ok(ours), Ok(theirs)) = (ours, theirs) {
+            assert!(ours == theirs, "{}: damaged alike, decoded apart", case.name());
+        }
+    }
+}
