@@ -71,6 +71,9 @@ extern "C" __global__ void __launch_bounds__(1024) parse_chunks(const CoderArgum
     if (threadIdx.x == 0) a.totals[0] = total;
 }
 
+// How many words ahead of the decoder its memory is asked for.
+constexpr u32 AHEAD = 192;
+
 struct Decoder {
     const u16 *words;
     u32 count, at, state, below;
@@ -86,6 +89,7 @@ struct Decoder {
         }
         const bool refill = active && next < STATE_MIN;
         const u32 mask = __ballot_sync(FULL, refill);
+        fetch_ahead(words + min(at + AHEAD + 2 * (31 - __clz((i32)below)), count));
         if (refill) {
             const u32 i = at + __popc(mask & below);
             next = next << 16 | (i < count ? words[i] : 0);

@@ -97,11 +97,18 @@ template <class D> __device__ UnitForm choose(const CoderTables &tables, const i
     const u32 lane = threadIdx.x & 31;
     Counter counter = {0, 0, 0, 0};
     u32 exact = 0, any = 0;
-    for (u32 i = lane; i < len; i += 32) {
-        const i32 v = q[i];
-        exact += v == EXACT;
-        any |= (u32)v;
-        counter.add(bit_length((u32)(v < 0 ? -v : v)) & 15, v != EXACT);
+    // Several loads under way at a time.
+    constexpr u32 BATCH = 10;
+    for (u32 start = lane; start < len; start += 32 * BATCH) {
+        i32 v[BATCH];
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) v[k] = start + 32 * k < len ? q[start + 32 * k] : 0;
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) {
+            exact += v[k] == EXACT;
+            any |= (u32)v[k];
+            counter.add(bit_length((u32)(v[k] < 0 ? -v[k] : v[k])) & 15, v[k] != EXACT && start + 32 * k < len);
+        }
     }
     if (!__any_sync(FULL, any != 0)) return {0, 0, 0};
     exact = __reduce_add_sync(FULL, exact);
@@ -149,17 +156,19 @@ struct TrialArguments {
     const u32 *unit_first;
     const i16 *q;
     const void *delta;
-    // By chunk: cost of the trial under way and of the best so far, their choices (NO_CHOICE: no trial), and the axes (bit
-    // a) long enough to be favoured.
+    // By chunk: cost of the trial under way and of the best so far, their choices (NO_CHOICE: no trial), and the axis of the
+    // smallest residuals, or NO_CHOICE.
     u64 *cost, *best_cost;
-    u8 *candidate, *best;
-    const u8 *axes;
+    u8 *candidate, *best, *smoothest;
+    // By chunk: the tiles begin .. end of the sample that tell the smoothest axis.
+    const u32 *last_batch;
+    // Coded nodes that step 0 adds as new on one axis alone: four offsets a tile shape.
+    const u32 *lone_first, *lone;
     u32 tile_count, chunk_count, bits;
-    // What to try next: 0 to 2 an index of points, 3 to 5 a favoured axis, 6 finer coarse steps, above nothing.
+    // What to try next: 0 to 2 an index of points, 3 the smoothest axis, 6 finer coarse steps, 7 nothing.
     u32 next;
-    // Whether nothing was tried yet.
-    u32 first;
-    u32 unused;
+    // Whether nothing was tried yet, and the points of the first trial.
+    u32 first, first_points;
 };
 
 // A warp a tile: the cost of its units.
@@ -177,6 +186,43 @@ template <class D> __device__ void cost_trials(const TrialArguments &a) {
     }
 }
 
+// A block a chunk: the axis along which the lone new nodes have the smallest residuals, by their mean bit length.
+extern "C" __global__ void __launch_bounds__(256) find_smoothest(const TrialArguments a) {
+    __shared__ u32 sums[3];
+    const u32 c = blockIdx.x, begin = a.last_batch[2 * c], end = a.last_batch[2 * c + 1];
+    if (threadIdx.x < 3) sums[threadIdx.x] = 0;
+    __syncthreads();
+    if (begin == end) {
+        if (threadIdx.x == 0) a.smoothest[c] = NO_CHOICE;
+        return;
+    }
+    const u32 *first = a.lone_first + 4 * a.tiles[begin].shape;
+    for (u32 axis = 0; axis < 3; axis++) {
+        const u32 count = first[axis + 1] - first[axis];
+        u32 sum = 0;
+        for (u32 i = threadIdx.x; i < count * (end - begin); i += blockDim.x) {
+            const i32 q = a.q[a.tiles[begin + i / count].start + a.lone[first[axis] + i % count]];
+            sum += bit_length((u32)(q < 0 ? -q : q));
+        }
+        sum = __reduce_add_sync(FULL, sum);
+        if ((threadIdx.x & 31) == 0) atomicAdd(&sums[axis], sum);
+    }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    u32 best = NO_CHOICE, axes = 0;
+    u64 least = 0, least_count = 0;
+    for (u32 axis = 0; axis < 3; axis++) {
+        const u64 count = first[axis + 1] - first[axis];
+        if (count == 0) continue;
+        if (axes++ == 0 || sums[axis] * least_count < least * count) {
+            best = axis;
+            least = sums[axis];
+            least_count = count;
+        }
+    }
+    a.smoothest[c] = (u8)(axes > 1 ? best : NO_CHOICE);
+}
+
 // A thread a chunk: keeps the better choice and names the next candidate.
 extern "C" __global__ void improve_choices(const TrialArguments a) {
     for (u32 c = blockIdx.x * blockDim.x + threadIdx.x; c < a.chunk_count; c += gridDim.x * blockDim.x) {
@@ -191,9 +237,10 @@ extern "C" __global__ void improve_choices(const TrialArguments a) {
         a.best[c] = (u8)best;
         u32 candidate = NO_CHOICE;
         if (least > 0) {
-            if (a.next < 3) candidate = a.next;
-            else if (a.next < 6 && (a.axes[c] >> (a.next - 3) & 1)) candidate = best % 3 + 3 * (a.next - 2);
-            else if (a.next == 6) candidate = best % 12 + 12;
+            // More points will not do where fewer are better.
+            if (a.next < 3 && (a.first || a.next < best || best == a.first_points)) candidate = a.next;
+            if (a.next == 3 && a.smoothest[c] != NO_CHOICE) candidate = best + 3 * (1 + a.smoothest[c]);
+            if (a.next == 6) candidate = best + 12;
         }
         a.candidate[c] = (u8)candidate;
     }
@@ -292,7 +339,7 @@ template <class D> struct StreamEncoder {
     }
     // Batches of rounds, so that several loads are under way.
     template <class V, class F> __device__ __forceinline__ void rounds(const V *values, u32 len, F entry) {
-        constexpr u32 BATCH = 8;
+        constexpr u32 BATCH = 16;
         const u32 count = (len + lanes - 1) / lanes;
         for (u32 end = count; end > 0; end = end > BATCH ? end - BATCH : 0) {
             V v[BATCH];
@@ -347,25 +394,41 @@ template <class D> __device__ void encode_streams(const CoderArguments &a) {
         const Tile &next = a.tiles[end];
         u16 *top = a.words + next.start + 3 * (u64)next.units_before;
         StreamEncoder<D> encoder = {a, first, entries, {top, STATE_MIN, (1u << lane) - 1}, lanes_of(chunk.code), lane, begin};
-        u32 raw = 0;
+        u32 raw = 0, escapes = 0, exact = 0;
         for (u32 t = end; t-- > begin;) {
             const Tile tile = a.tiles[t];
             const u32 *forms = a.forms + (u64)t * a.slots, *counts = a.counts + (u64)t * a.slots;
-            for (u32 j = a.unit_first[tile.shape + 1]; j-- > a.unit_first[tile.shape];) {
-                const Unit unit = a.units[j];
-                const Form form(forms[unit.slot]);
-                if (form.kind() == 0) continue;
-                const u32 listed = counts[unit.slot];
-                stream.escapes += listed & 0xffff;
-                stream.exact += listed >> 16;
-                raw += raw_bits(form, unit.len, a.bits, a.tables.exact_class());
-                if (form.table() < a.tables.symbol_tables) encoder.symbols(tile, unit, form);
+            const u32 unit_begin = a.unit_first[tile.shape];
+            // 32 units at a time, one a lane.
+            for (u32 unit_end = a.unit_first[tile.shape + 1]; unit_end > unit_begin;) {
+                const u32 group = unit_begin + (unit_end - 1 - unit_begin) / 32 * 32;
+                Unit mine = {0, 0, 0, 0, 0, 0};
+                u32 word = 0;
+                if (group + lane < unit_end) {
+                    mine = a.units[group + lane];
+                    word = forms[mine.slot];
+                    const u32 listed = word ? counts[mine.slot] : 0;
+                    escapes += listed & 0xffff;
+                    exact += listed >> 16;
+                    raw += raw_bits(Form(word), mine.len, a.bits, a.tables.exact_class());
+                }
+                for (u32 coded = __ballot_sync(FULL, word != 0 && Form(word).table() < a.tables.symbol_tables); coded;) {
+                    const u32 j = 31 - __clz((i32)coded);
+                    coded ^= 1u << j;
+                    Unit unit = mine;
+                    unit.start = __shfl_sync(FULL, mine.start, j);
+                    unit.len = __shfl_sync(FULL, mine.len, j);
+                    encoder.symbols(tile, unit, Form(__shfl_sync(FULL, word, j)));
+                }
+                unit_end = group;
             }
             encoder.classes(t, tile);
         }
         stream.words = (u32)(top - encoder.rans.at);
         stream.first_word = (u64)(encoder.rans.at - a.words);
-        stream.raw = (raw + 15) / 16 * 2;
+        stream.escapes = __reduce_add_sync(FULL, escapes);
+        stream.exact = __reduce_add_sync(FULL, exact);
+        stream.raw = (__reduce_add_sync(FULL, raw) + 15) / 16 * 2;
         if (lane == 0) a.streams[s] = stream;
         a.states[(u64)s * 32 + lane] = encoder.rans.state;
     }
@@ -455,19 +518,31 @@ template <class D> struct StreamLists {
         exact += PIECES * __popc(mask);
     }
     __device__ void quantized(u64 start, u32 len, u32 shift, u32 escape) {
-        for (u32 i = 0; i < len; i += 32) {
-            const bool active = i + lane < len;
-            const i16 q = active ? a.q[start + i + lane] : 0;
-            const bool escaped = active && (q == EXACT || (zigzag(q) >> shift) >= escape);
-            const u32 mask = __ballot_sync(FULL, escaped);
-            if (mask) {
-                if (escaped) escapes[__popc(mask & ((1u << lane) - 1))] = (u16)q;
-                escapes += __popc(mask);
-                const bool exact = q == EXACT;
-                list(exact, exact ? ((const D *)a.delta)[start + i + lane] : 0);
+        // Several loads under way at a time.
+        constexpr u32 BATCH = 10;
+        for (u32 first = 0; first < len; first += 32 * BATCH) {
+            i16 values[BATCH];
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                const u32 i = first + 32 * k + lane;
+                values[k] = i < len ? a.q[start + i] : 0;
             }
-            if (shift) raw.put(zigzag(q), shift, min(len - i, 32u));
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                if (first + 32 * k < len) round(values[k], start, first + 32 * k, len, shift, escape);
+            }
         }
+    }
+    __device__ __forceinline__ void round(i16 q, u64 start, u32 i, u32 len, u32 shift, u32 escape) {
+        const bool escaped = i + lane < len && (q == EXACT || (zigzag(q) >> shift) >= escape);
+        const u32 mask = __ballot_sync(FULL, escaped);
+        if (mask) {
+            if (escaped) escapes[__popc(mask & ((1u << lane) - 1))] = (u16)q;
+            escapes += __popc(mask);
+            const bool exact = q == EXACT;
+            list(exact, exact ? ((const D *)a.delta)[start + i + lane] : 0);
+        }
+        if (shift) raw.put(zigzag(q), shift, min(len - i, 32u));
     }
     __device__ void exact_unit(u64 start, u32 len, u32 width, D escape, u32 shift) {
         for (u32 i = 0; i < len; i += 32) {
@@ -538,10 +613,20 @@ template <class D> __device__ void assemble(const CoderArguments &a) {
         const u32 begin = stream_tile(chunk, stream.index), end = stream_tile(chunk, stream.index + 1);
         for (u32 t = begin; t < end; t++) {
             const Tile tile = a.tiles[t];
-            for (u32 j = a.unit_first[tile.shape]; j < a.unit_first[tile.shape + 1]; j++) {
-                const Form form(a.forms[(u64)t * a.slots + a.units[j].slot]);
-                const u32 listed = a.counts[(u64)t * a.slots + a.units[j].slot];
-                if (form.kind() != 0 && (listed | raw_bits(form, 1, a.bits, a.tables.exact_class()))) writer.unit(tile, a.units[j], form, a.tables.first);
+            const u32 unit_end = a.unit_first[tile.shape + 1];
+            // 32 units at a time, one a lane.
+            for (u32 group = a.unit_first[tile.shape]; group < unit_end; group += 32) {
+                u32 word = 0;
+                bool listed = false;
+                if (group + lane < unit_end) {
+                    const u64 slot = (u64)t * a.slots + a.units[group + lane].slot;
+                    word = a.forms[slot];
+                    listed = word && (a.counts[slot] | raw_bits(Form(word), 1, a.bits, a.tables.exact_class()));
+                }
+                for (u32 some = __ballot_sync(FULL, listed); some; some &= some - 1) {
+                    const u32 j = __ffs((i32)some) - 1;
+                    writer.unit(tile, a.units[group + j], Form(__shfl_sync(FULL, word, j)), a.tables.first);
+                }
             }
         }
         writer.raw.flush((writer.raw.filled + 15) / 16);

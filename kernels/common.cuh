@@ -18,3 +18,10 @@ constexpr u32 FULL = 0xffffffffu;
 #else
 #define SHARED_MEMORY(name) extern __shared__ __align__(16) char name[]
 #endif
+
+// Asks for the cache line at `address`, which need not be valid to read.
+__device__ __forceinline__ void fetch_ahead(const void *address) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(address));
+#endif
+}

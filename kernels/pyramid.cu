@@ -4,30 +4,6 @@
 constexpr u32 SYMBOL_SHIFT = 15;
 constexpr u32 COORDINATES = (1u << SYMBOL_SHIFT) - 1;
 
-// The 1-D prediction along the line that starts at `origin`.
-template <class T> __device__ __forceinline__ Guess<T> line(const T *v, const Row<T> &row, u32 origin, u32 stride) {
-    typedef Real<T> R;
-    T left = v[origin + row.node[0] * stride], before = 0, rough = 0;
-    T p = R::mul(row.weight[0], left);
-    const u32 first = row.first, end = row.end;
-#pragma unroll
-    for (u32 k = 1; k < 6; k++) {
-        if (k < row.len) {
-            const T right = v[origin + row.node[k] * stride];
-            p = R::fma(row.weight[k], right, p);
-            const T difference = R::sub(right, left);
-            if (k > first && k < end) {
-                T bend = k > first + 1 ? R::abs(R::sub(difference, before)) : (T)0;
-                bend = end == first + 2 ? R::abs(difference) : bend;
-                rough = bend > rough ? bend : rough;
-            }
-            before = difference;
-            left = right;
-        }
-    }
-    return {p, rough};
-}
-
 // One tile in the hands of one block.
 template <class T> struct Work {
     const TileArguments<T> &a;
@@ -90,7 +66,7 @@ template <class T> struct Work {
         for (u32 axis = 0; axis < 3; axis++) {
             if (used >> axis & 1) {
                 const Row<T> &row = a.rows[shape.rows[axis] + choice.points() * shape.dims[axis] + at[axis]];
-                along[axis] = line(v, row, position - at[axis] * strides[axis], strides[axis]);
+                along[axis] = interpolate<6>(v, row, position - at[axis] * strides[axis], strides[axis]);
             }
         }
         return mean(used, along, step);

@@ -86,9 +86,9 @@ template <class T> struct TileArguments {
     u32 is_corners;
 };
 
-// Whether a tile is left to pyramid_full.cu: whole, with stencils of 4 points.
+// Whether a tile is left to pyramid_full.cu.
 template <class T> __device__ __forceinline__ bool is_common(const TileArguments<T> &a, const Tile &tile) {
-    return a.shapes[tile.shape].whole && Choice{a.choices[tile.chunk]}.points() == 1;
+    return a.shapes[tile.shape].whole;
 }
 
 // The quantizers of all tiers for the nodes of a step.
@@ -101,6 +101,31 @@ template <class T> __device__ __forceinline__ const Quantizer<T> *quantizers_of(
 template <class T> struct Guess {
     T p, rough;
 };
+
+// The 1-D prediction along the line that starts at `origin`, from a stencil of at most POINTS nodes.
+template <u32 POINTS, class T> __device__ __forceinline__ Guess<T> interpolate(const T *v, const Row<T> &row, u32 origin, u32 stride) {
+    typedef Real<T> R;
+    T left = v[origin + row.node[0] * stride], before = 0, rough = 0;
+    T p = R::mul(row.weight[0], left);
+    // Of at most 4 nodes all tell how rough the axis is.
+    const u32 first = POINTS > 4 ? row.first : 0, end = POINTS > 4 ? row.end : row.len;
+#pragma unroll
+    for (u32 k = 1; k < POINTS; k++) {
+        if (k == 1 || k < row.len) {
+            const T right = v[origin + row.node[k] * stride];
+            p = R::fma(row.weight[k], right, p);
+            const T difference = R::sub(right, left);
+            if (POINTS <= 4 || (k > first && k < end)) {
+                T bend = k > first + 1 ? R::abs(R::sub(difference, before)) : (T)0;
+                bend = end == first + 2 ? R::abs(difference) : bend;
+                rough = bend > rough ? bend : rough;
+            }
+            before = difference;
+            left = right;
+        }
+    }
+    return {p, rough};
+}
 
 // The mean of the predictions along the axes `used`, without those that are much rougher here than another.
 template <class T> __device__ __forceinline__ T mean(u32 used, const Guess<T> (&along)[3], T step) {

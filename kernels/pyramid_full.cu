@@ -1,5 +1,4 @@
-// Whole tiles of the frame (three axes, evenly spaced) with 4 points: a line of nodes a thread, its stencils known at
-// compile time.
+// Whole tiles of the frame (three axes, evenly spaced): a line of nodes a thread, its stencils known at compile time.
 // Same results as pyramid.cu.
 #include "pyramid.cuh"
 #include "stencil.cuh"
@@ -32,7 +31,7 @@ template <class T, u32 SIDE, u32 THREADS, bool ENCODE> struct FullTile {
         else __syncthreads();
     }
     // Row of the stencils along an axis for a position known at run time.
-    __device__ __forceinline__ Row<T> row(u32 at) const { return a.rows[whole_rows + SIDE + at]; }
+    __device__ __forceinline__ Row<T> row(u32 at) const { return a.rows[whole_rows + choice.points() * SIDE + at]; }
 
     __device__ __forceinline__ Quantizer<T> quantizer(u32 raster) const {
         if (a.tier_count == 1) return first;
@@ -53,24 +52,26 @@ template <class T, u32 SIDE, u32 THREADS, bool ENCODE> struct FullTile {
             else v[place] = Real<T>::fma((T)symbol, z.step, p);
         }
     }
-    // Prediction across a line, from a stencil of at most 4 points known at run time.
-    __device__ __forceinline__ Guess<T> across(const Row<T> &row, u32 origin, u32 stride) const {
-        typedef Real<T> R;
-        T left = v[origin + row.node[0] * stride], before = 0, rough = 0;
-        T p = R::mul(row.weight[0], left);
+    // One node of a coarse step, everything looked up.
+    __device__ __forceinline__ void node(u32 pass, u32 entry) {
+        const u32 local = entry & 0x7fff;
+        constexpr u32 BITS = SIDE == 8 ? 3 : SIDE == 16 ? 4 : 5;
+        const u32 at[3] = {local >> (2 * BITS), local >> BITS & (SIDE - 1), local & (SIDE - 1)};
+        const u32 strides[3] = {P::Z, P::Y, 1};
+        const u32 place = at[0] * P::Z + at[1] * P::Y + at[2], used = choice.axes(pass);
+        const Quantizer<T> z = quantizer(local);
+        Guess<T> guess[3];
 #pragma unroll
-        for (u32 k = 1; k < 4; k++) {
-            if (k < row.len) {
-                const T right = v[origin + row.node[k] * stride];
-                p = R::fma(row.weight[k], right, p);
-                const T difference = R::sub(right, left);
-                const T bend = R::abs(k > 1 ? R::sub(difference, before) : row.len == 2 ? difference : (T)0);
-                rough = bend > rough ? bend : rough;
-                before = difference;
-                left = right;
-            }
+        for (u32 axis = 0; axis < 3; axis++) {
+            if (used >> axis & 1) guess[axis] = interpolate<6>(v, row(at[axis]), place - at[axis] * strides[axis], strides[axis]);
         }
-        return {p, rough};
+        visit(place, local, mean(used, guess, z.step), z);
+    }
+    // Nodes of a coarse step new on one, two or three axes.
+    __device__ __forceinline__ void group(u32 begin, u32 b, u32 c, u32 end, u32 first_pass, u32 second, u32 third) {
+        const u32 *entries = a.table + a.shapes[tile.shape].entries;
+        for (u32 i = begin + thread; i < end; i += THREADS) node(i < b ? first_pass : i < c ? second : third, entries[i]);
+        sync();
     }
 };
 
@@ -88,16 +89,16 @@ template <class T, u32 SIDE, u32 STEP, u32 POINTS> struct Along {
 #pragma unroll
         for (u32 i = 0; i < A::OLD; i++) old[i] = v[line.place + A::old_at(i) * line.place_stride];
     }
-    // All nodes of a stencil of 4 points tell how rough the axis is.
+    // At most two nodes on each side tell how rough the axis is.
     template <u32 K> __device__ __forceinline__ T rough() const {
-        constexpr u32 first = N::first(K), count = N::end(K) - first;
+        constexpr u32 first = N::inner_first(K), count = N::inner_end(K) - first;
         T rough = 0;
         if constexpr (count == 2) {
             const T bend = Real<T>::abs(Real<T>::sub(old[first + 1], old[first]));
             rough = bend > rough ? bend : rough;
         } else {
             unroll<count - 2>([&](auto j) {
-                constexpr u32 i = N::first(K) + decltype(j)::value;
+                constexpr u32 i = N::inner_first(K) + decltype(j)::value;
                 const T bend = Real<T>::abs(Real<T>::sub(Real<T>::sub(old[i + 2], old[i + 1]), Real<T>::sub(old[i + 1], old[i])));
                 rough = bend > rough ? bend : rough;
             });
@@ -170,7 +171,7 @@ template <class F, class T, u32 SIDE, u32 STEP, u32 POINTS, u32 THREADS> struct 
                 const Quantizer<T> z = f.quantizer(raster);
                 Guess<T> guess[3];
                 if (first) guess[0] = {along.template predict<K>(), along.template rough<K>()};
-                if (second) guess[1] = f.across(row, place - fresh * stride, stride);
+                if (second) guess[1] = interpolate<POINTS>(f.v, row, place - fresh * stride, stride);
                 f.visit(place, raster, mean((u32)first | (u32)second << 1, guess, z.step), z);
             });
         }
@@ -192,8 +193,8 @@ template <class F, class T, u32 SIDE, u32 STEP, u32 POINTS, u32 THREADS> struct 
                 const Quantizer<T> z = f.quantizer(raster);
                 Guess<T> guess[3];
                 if (used & 1) guess[0] = {along.template predict<K>(), along.template rough<K>()};
-                if (used & 2) guess[1] = f.across(row_y, place - y * P::Y, P::Y);
-                if (used & 4) guess[2] = f.across(row_x, place - x, 1);
+                if (used & 2) guess[1] = interpolate<POINTS>(f.v, row_y, place - y * P::Y, P::Y);
+                if (used & 4) guess[2] = interpolate<POINTS>(f.v, row_x, place - x, 1);
                 f.visit(place, raster, mean(used, guess, z.step), z);
             });
         }
@@ -201,14 +202,28 @@ template <class F, class T, u32 SIDE, u32 STEP, u32 POINTS, u32 THREADS> struct 
     }
 };
 
-template <class F, class T, u32 SIDE, u32 POINTS, u32 THREADS, u32 STEP> __device__ __forceinline__ void sweep(F &f) {
-    typedef Step<F, T, SIDE, STEP, POINTS, THREADS> S;
-    f.quantizers = quantizers_of(f.a, f.choice, STEP);
-    f.first = f.quantizers[0];
+// Step 0 has most of the nodes and is unrolled; the steps before it are looked up, since long code starves the fetch.
+template <class F, class T, u32 SIDE, u32 POINTS, u32 THREADS> __device__ __forceinline__ void finest(F &f) {
+    typedef Step<F, T, SIDE, 0, POINTS, THREADS> S;
     S::one(f);
     S::two(f);
     S::three(f);
-    if constexpr (STEP > 0) sweep<F, T, SIDE, POINTS, THREADS, STEP - 1>(f);
+}
+template <class F, class T, u32 SIDE, u32 THREADS> __device__ __forceinline__ void sweep(F &f) {
+    const u32 *all = f.a.table + f.a.shapes[f.tile.shape].ranges;
+#pragma unroll 1
+    for (u32 step = steps<SIDE>(); step-- > 0;) {
+        f.quantizers = quantizers_of(f.a, f.choice, step);
+        f.first = f.quantizers[0];
+        if (step == 0) break;
+        const u32 *ranges = all + 8 * step;
+        f.group(ranges[0], ranges[1], ranges[2], ranges[3], 1, 2, 4);
+        f.group(ranges[3], ranges[4], ranges[5], ranges[6], 3, 5, 6);
+        f.group(ranges[6], ranges[7], ranges[7], ranges[7], 7, 7, 7);
+    }
+    if (f.choice.points() == 1) finest<F, T, SIDE, 4, THREADS>(f);
+    else if (f.choice.points() == 0) finest<F, T, SIDE, 2, THREADS>(f);
+    else finest<F, T, SIDE, 6, THREADS>(f);
 }
 
 // Between global memory and the padded tile.
@@ -249,7 +264,7 @@ __device__ __forceinline__ void full_tile(const TileArguments<T> &a, const Tile 
     }
     F::sync();
     F f = {a, tile, Choice{a.choices[tile.chunk]}, v, q, tiers, a.shapes[tile.shape].rows[0], thread, {}, nullptr};
-    sweep<F, T, SIDE, 4, THREADS, steps<SIDE>() - 1>(f);
+    sweep<F, T, SIDE, THREADS>(f);
     if (ENCODE) {
 #pragma unroll 4
         for (u32 i = thread; i < P::CODED; i += THREADS) a.q[tile.start + i] = q[a.order[i]];

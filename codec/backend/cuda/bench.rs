@@ -86,12 +86,17 @@ impl FrameSource for Encoded {
     }
 }
 
-/// Receives the whole frame.
-struct Whole<T>(Mutex<Vec<T>>);
+/// Receives the whole frame, whose extents are `n`.
+struct Whole<T> {
+    values: Mutex<Vec<T>>,
+    n: [usize; 3],
+}
 
 impl<T: Kept> RegionSink<T> for Whole<T> {
-    fn put(&self, _region: &Region, values: &[T]) -> Result<()> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner()).extend_from_slice(values);
+    fn put(&self, region: &Region, values: &[T]) -> Result<()> {
+        let start = (region.lo[0] * self.n[1] + region.lo[1]) * self.n[2] + region.lo[2];
+        let mut all = self.values.lock().unwrap_or_else(|e| e.into_inner());
+        all[start..start + values.len()].copy_from_slice(values);
         Ok(())
     }
 }
@@ -151,13 +156,13 @@ where
         Ok(start.elapsed().as_secs_f64() * 1e3)
     })?;
     let frame = FrameShape { n, tolerance: map, params, max_abs: max_abs.to_f64() };
-    let mut decoded = Vec::new();
+    let mut decoded = vec![T::ZERO; values.len()];
     let host_decompress = repeat(repeats, || {
-        let whole = Whole(Mutex::new(Vec::with_capacity(values.len())));
+        let whole = Whole { values: Mutex::new(std::mem::take(&mut decoded)), n };
         let start = Instant::now();
         cuda.decode(&frame, &encoded, &Region { lo: [0; 3], hi: n }, &whole, &control)?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        decoded = whole.0.into_inner().unwrap_or_else(|e| e.into_inner());
+        decoded = whole.values.into_inner().unwrap_or_else(|e| e.into_inner());
         Ok(ms)
     })?;
 

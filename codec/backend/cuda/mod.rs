@@ -6,9 +6,10 @@ mod gpu;
 mod profile;
 mod pyramid;
 mod reduce;
+mod transfer;
 
 use super::device::Gpus;
-use super::{Backend, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::frame::check_map;
 use crate::{Control, Element, Error, ErrorKind, Mode, Region, Result};
@@ -21,6 +22,8 @@ use std::sync::Mutex;
 pub struct Cuda {
     gpus: Vec<Gpu>,
     session: Mutex<Session>,
+    /// Whether the CPU may take over what has no kernels.
+    cpu_may_help: bool,
 }
 
 impl Cuda {
@@ -40,7 +43,17 @@ impl Cuda {
             return Err(Error::new(ErrorKind::Device, message).remedy("see nvidia-smi -L"));
         }
         let gpus = ordinals.into_iter().map(Gpu::open).collect::<Result<Vec<_>>>()?;
-        Ok(Self { gpus, session: Mutex::default() })
+        Ok(Self { gpus, session: Mutex::default(), cpu_may_help: false })
+    }
+
+    /// Lets the CPU do what has no kernels yet (the hybrid mode), instead of refusing it.
+    pub fn with_cpu(self) -> Self {
+        Self { cpu_may_help: true, ..self }
+    }
+
+    fn stand_in(&self) -> Result<Cpu> {
+        let refused = || Error::new(ErrorKind::Device, "the hybrid mode has no GPU kernels yet");
+        if self.cpu_may_help { Ok(Cpu) } else { Err(refused().remedy("use --device auto or --device cpu")) }
     }
 
     /// Largest |u| of finite values, found on the first device.
@@ -63,20 +76,49 @@ struct Session {
     f64: Option<Pyramid<f64>>,
 }
 
-/// The element types' places in a session.
+/// What differs between the element types: their place in a session, and the CPU's methods for modes without kernels.
 trait Kept: Real {
     fn slot(session: &mut Session) -> &mut Option<Pyramid<Self>>;
+    fn encode_on_cpu(cuda: &Cuda, input: &FrameInput<Self>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
+    fn decode_on_cpu(
+        cuda: &Cuda,
+        frame: &FrameShape,
+        source: &dyn FrameSource,
+        region: &Region,
+        out: &dyn RegionSink<Self>,
+        control: &Control,
+    ) -> Result<()>;
 }
-impl Kept for f32 {
-    fn slot(session: &mut Session) -> &mut Option<Pyramid<f32>> {
-        &mut session.f32
-    }
+
+macro_rules! kept {
+    ($t:ty, $slot:ident, $encode:ident, $decode:ident) => {
+        impl Kept for $t {
+            fn slot(session: &mut Session) -> &mut Option<Pyramid<$t>> {
+                &mut session.$slot
+            }
+            fn encode_on_cpu(
+                cuda: &Cuda,
+                input: &FrameInput<$t>,
+                sink: &mut dyn FrameSink,
+                control: &Control,
+            ) -> Result<()> {
+                cuda.stand_in()?.$encode(input, sink, control)
+            }
+            fn decode_on_cpu(
+                cuda: &Cuda,
+                frame: &FrameShape,
+                source: &dyn FrameSource,
+                region: &Region,
+                out: &dyn RegionSink<$t>,
+                control: &Control,
+            ) -> Result<()> {
+                cuda.stand_in()?.$decode(frame, source, region, out, control)
+            }
+        }
+    };
 }
-impl Kept for f64 {
-    fn slot(session: &mut Session) -> &mut Option<Pyramid<f64>> {
-        &mut session.f64
-    }
-}
+kept!(f32, f32, encode_f32, decode_f32);
+kept!(f64, f64, encode_f64, decode_f64);
 
 impl Session {
     /// The tables for frames of `n` nodes; those of another shape are dropped first.
@@ -92,13 +134,9 @@ impl Session {
     }
 }
 
-fn not_built() -> Error {
-    Error::new(ErrorKind::Device, "the GPU does not run the hybrid mode yet").remedy("use --device cpu")
-}
-
 fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
     if input.params.mode == Mode::Hybrid {
-        return Err(not_built());
+        return T::encode_on_cpu(cuda, input, sink, control);
     }
     let n = input.field.extents();
     check_map(n, input.tolerance)?;
@@ -116,7 +154,7 @@ fn decode<T: Kept>(
     control: &Control,
 ) -> Result<()> {
     if frame.params.mode == Mode::Hybrid {
-        return Err(not_built());
+        return T::decode_on_cpu(cuda, frame, source, region, out, control);
     }
     if (0..3).any(|a| region.lo[a] > region.hi[a] || region.hi[a] > frame.n[a]) {
         return Err(Error::invalid(format!("box {:?}..{:?} is not inside {:?}", region.lo, region.hi, frame.n)));
@@ -134,7 +172,8 @@ impl Backend for Cuda {
     fn describe(&self) -> String {
         let names: Vec<_> =
             self.gpus.iter().map(|g| format!("{}, {} multiprocessors", g.name, g.multiprocessors)).collect();
-        names.join(" + ")
+        let help = if self.cpu_may_help { "; hybrid mode on the CPU" } else { "" };
+        names.join(" + ") + help
     }
     fn encode_f32(&self, input: &FrameInput<f32>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
         encode(self, input, sink, control)

@@ -7,7 +7,7 @@ pub(crate) mod coarse;
 pub(crate) mod frame;
 pub(crate) mod geometry;
 mod kernel;
-mod lanes;
+pub(crate) mod lanes;
 pub(crate) mod last;
 mod packet;
 pub(crate) mod plan;

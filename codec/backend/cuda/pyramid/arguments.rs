@@ -155,13 +155,16 @@ device_struct! {
         pub best_cost: u64,
         pub candidate: u64,
         pub best: u64,
-        pub axes: u64,
+        pub smoothest: u64,
+        pub last_batch: u64,
+        pub lone_first: u64,
+        pub lone: u64,
         pub tile_count: u32,
         pub chunk_count: u32,
         pub bits: u32,
         pub next: u32,
         pub first: u32,
-        pub unused: u32,
+        pub first_points: u32,
     }
     pub struct CoderArguments {
         pub tables: CoderTables,

@@ -29,16 +29,15 @@ pub fn decode_frame<T: Real>(
     pyramid.send_tiers(gpu, frame.tolerance, T::from_f64(frame.max_abs), false)?;
     pyramid.decode_corners(gpu, &source.coarse()?)?;
     control.check()?;
-    let values = if pyramid.stages.len() == 1 {
+    if pyramid.stages.len() == 1 {
         let mut all = vec![T::ZERO; pyramid.stages[0].len()];
         // SAFETY: the frame is its own last array, just rebuilt in place.
         unsafe { gpu.download(pyramid.stages[0].values.address(gpu), &mut all)? };
-        crop(&all, frame.n, region)
+        out.put(region, &crop(&all, frame.n, region))?;
     } else {
-        pyramid.decode_box(gpu, source, region, control)?
-    };
-    out.put(region, &values)?;
-    control.advance((values.len() * T::BYTES) as u64);
+        pyramid.decode_box(gpu, source, region, out, control)?;
+    }
+    control.advance((region.len() * T::BYTES) as u64);
     Ok(())
 }
 
@@ -106,16 +105,17 @@ impl<T: Real> Pyramid<T> {
         Ok(())
     }
 
-    /// The values of a box of the frame, C order; reads only the chunks that meet it.
+    /// Rebuilds a box of the frame; reads only the chunks that meet it.
     fn decode_box(
         &mut self,
         gpu: &Gpu,
         source: &dyn FrameSource,
         region: &Region,
+        out: &dyn RegionSink<T>,
         control: &Control,
-    ) -> Result<Vec<T>> {
+    ) -> Result<()> {
         let stage = &mut self.stages[0];
-        let Some(plan) = &stage.plan else { return Ok(Vec::new()) };
+        let Some(plan) = &stage.plan else { return Ok(()) };
         let count: usize = plan.array.chunks().iter().product();
         if source.chunk_count() != count {
             let is = source.chunk_count();
@@ -130,10 +130,8 @@ impl<T: Real> Pyramid<T> {
         let address = self.result.reserve(gpu, region.len() * T::BYTES)?;
         let work = self.stages[0].work(gpu, false, address, region.lo, region.hi);
         self.run_tiles(gpu, 0, &work)?;
-        let mut values = vec![T::ZERO; region.len()];
         // SAFETY: reserved for exactly the box.
-        unsafe { gpu.download(address, &mut values)? };
-        Ok(values)
+        unsafe { self.staging.receive(gpu, address, region, out) }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::backend::{FrameInput, FrameSink};
 use crate::params::Points;
 use crate::transform::pyramid::{Real, coarse};
 use crate::volume::Field;
-use crate::{Control, Region, Result, ToleranceMap};
+use crate::{Control, Result, ToleranceMap};
 
 /// Encodes one frame; the tolerance map fits its extents.
 pub fn encode_frame<T: Real>(
@@ -44,7 +44,9 @@ impl<T: Real> Pyramid<T> {
     /// Reserves all memory and sends the lists of tiles and chunks, and the values.
     pub fn begin(&mut self, gpu: &Gpu, field: &dyn Field<T>) -> Result<()> {
         self.prepare_encode(gpu)?;
-        self.send_values(gpu, field)
+        let address = self.stages[0].values.address(gpu);
+        // SAFETY: `prepare_encode` made room for the whole frame.
+        unsafe { self.staging.send(gpu, address, field) }
     }
 
     /// Largest |u| of the frame on the device.
@@ -60,28 +62,9 @@ impl<T: Real> Pyramid<T> {
             let list = stage.full_list()?;
             stage.coding.prepare(gpu, &list, stage.level.slots, T::BYTES, true)?;
             if let Some(plan) = &stage.plan {
-                let (sample, axes) = Worklist::samples(plan, &stage.level)?;
-                stage.trials.prepare(gpu, &sample, &axes, T::BYTES)?;
+                let (sample, last_batch) = Worklist::samples(plan, &stage.level)?;
+                stage.trials.prepare(gpu, &sample, &last_batch, T::BYTES)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Copies the frame's values to the device, straight from memory or through a buffer of some planes.
-    fn send_values(&mut self, gpu: &Gpu, field: &dyn Field<T>) -> Result<()> {
-        let address = self.stages[0].values.address(gpu);
-        if let Some(values) = field.as_slice() {
-            // SAFETY: reserved for the whole frame.
-            return unsafe { gpu.upload(address, values) };
-        }
-        let [nz, ny, nx] = field.extents();
-        let planes = ((64 << 20) / (ny * nx * T::BYTES)).clamp(1, nz);
-        let mut values = vec![T::ZERO; planes * ny * nx];
-        for z in (0..nz).step_by(planes) {
-            let region = Region { lo: [z, 0, 0], hi: [(z + planes).min(nz), ny, nx] };
-            field.read_region(&region, &mut values[..region.len()])?;
-            // SAFETY: inside the frame.
-            unsafe { gpu.upload(address + (z * ny * nx * T::BYTES) as u64, &values[..region.len()])? };
         }
         Ok(())
     }
@@ -107,13 +90,13 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the trials that settle the choice of each chunk of stage `k`.
     fn choose(&mut self, gpu: &Gpu, k: usize, points: Points) -> Result<()> {
-        let stage = &self.stages[k];
+        let stage = &mut self.stages[k];
         let best = stage.coding.choices(gpu);
         let steps = stage.trials.steps(points, k == 0);
         let sample = stage.trials.sample(gpu);
         let n = stage.n;
-        stage.trials.improve(gpu, &self.coder, &stage.level, best, T::BYTES, steps[0], true)?;
-        for &next in &steps[1..] {
+        stage.trials.improve(gpu, &self.coder, &stage.level, best, T::BYTES, (steps[0], 0))?;
+        for (number, &next) in steps.iter().enumerate().skip(1) {
             let work = Work {
                 encode: true,
                 tiles: sample.tiles,
@@ -127,7 +110,7 @@ impl<T: Real> Pyramid<T> {
             };
             self.run_tiles(gpu, k, &work)?;
             let stage = &self.stages[k];
-            stage.trials.improve(gpu, &self.coder, &stage.level, best, T::BYTES, next, false)?;
+            stage.trials.improve(gpu, &self.coder, &stage.level, best, T::BYTES, (next, number))?;
         }
         Ok(())
     }

@@ -6,7 +6,8 @@ use super::arguments::{Chunk, Row, Tile, TileShape, Unit};
 use super::blob::Blob;
 use crate::entropy::class::slots::Slots;
 use crate::entropy::class::symbols::{self, ChunkLayout};
-use crate::transform::pyramid::plan::{ArrayPlan, TilePlan, born};
+use crate::transform::pyramid::lanes::W;
+use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
 use crate::transform::pyramid::predict::PASSES;
 use crate::transform::pyramid::stencil::{AxisPlan, POINTS};
 use crate::transform::pyramid::{Real, choose, last};
@@ -27,6 +28,9 @@ pub struct Level {
     /// Of whole tiles: raster place of each coded node, and the inverse.
     pub order: u64,
     pub place: u64,
+    /// Per tile shape 4 numbers: where the lone nodes of each axis begin, and the end; then the nodes.
+    pub lone_first: u64,
+    pub lone: u64,
     pub units: u64,
     pub unit_first: u64,
     /// Units of each tile shape.
@@ -69,12 +73,14 @@ impl Level {
             blob.add(&tables.rows),
             blob.add(&tables.order),
             blob.add(&tables.place),
+            blob.add(&tables.lone_first),
+            blob.add(&tables.lone),
             blob.add(&units),
             blob.add(&first),
         ];
         let mut memory = Buffer::default();
         let base = blob.upload(gpu, &mut memory)?;
-        let [shapes, table, rows, order, place, units, unit_first] = at.map(|offset| base + offset);
+        let [shapes, table, rows, order, place, lone_first, lone, units, unit_first] = at.map(|offset| base + offset);
         let units_in_tile = shape_units.iter().copied().max().unwrap_or(0);
         let (slots, tile_nodes) = (slots.count as u32, nodes as u32);
         Ok(Self {
@@ -84,6 +90,8 @@ impl Level {
             rows,
             order,
             place,
+            lone_first,
+            lone,
             units,
             unit_first,
             shape_units,
@@ -113,11 +121,21 @@ struct Tables<T> {
     rows: Vec<Row<T>>,
     order: Vec<u16>,
     place: Vec<u16>,
+    lone_first: Vec<u32>,
+    lone: Vec<u32>,
 }
 
 impl<T> Default for Tables<T> {
     fn default() -> Self {
-        Self { shapes: Vec::new(), table: Vec::new(), rows: Vec::new(), order: Vec::new(), place: Vec::new() }
+        Self {
+            shapes: Vec::new(),
+            table: Vec::new(),
+            rows: Vec::new(),
+            order: Vec::new(),
+            place: Vec::new(),
+            lone_first: Vec::new(),
+            lone: Vec::new(),
+        }
     }
 }
 
@@ -127,6 +145,11 @@ impl<T: Real> Tables<T> {
             self.add_whole(plan);
         }
 
+        for lone in &plan.lone {
+            self.lone_first.push(self.lone.len() as u32);
+            self.lone.extend(lone);
+        }
+        self.lone_first.push(self.lone.len() as u32);
         let dims = plan.dims.map(|d| d as u32);
         let shift_y = bits(dims[2]);
         let shift_z = shift_y + bits(dims[1]);
@@ -217,6 +240,15 @@ fn bits(count: u32) -> u32 {
     u32::BITS - (count - 1).leading_zeros()
 }
 
+/// The coarsest set that each node of an axis belongs to (the number of steps of the axis for its ends).
+fn born<T>(axis: &AxisPlan<T>) -> Vec<u8> {
+    let mut set = vec![0; axis.len];
+    for (s, step) in axis.steps.iter().enumerate() {
+        step.old.iter().for_each(|&p| set[p as usize] = s as u8 + 1);
+    }
+    set
+}
+
 /// The step that adds a coded node and the set of axes on which it is new.
 fn new_on(born: &[Vec<u8>; 3], at: [usize; 3]) -> (usize, usize) {
     let set: [u8; 3] = std::array::from_fn(|a| born[a][at[a]]);
@@ -255,22 +287,24 @@ impl Worklist {
         list.close()
     }
 
-    /// The tiles of each chunk on which choices are tried, and the axes (bit a) that a chunk may favour.
-    pub fn samples<T: Real>(plan: &ArrayPlan<T>, level: &Level) -> Result<(Self, Vec<u8>)> {
-        let (mut list, mut axes) = (Self::default(), Vec::new());
+    /// The tiles of each chunk on which choices are tried, and which of them (begin, end) the CPU has in its last batch.
+    pub fn samples<T: Real>(plan: &ArrayPlan<T>, level: &Level) -> Result<(Self, Vec<[u32; 2]>)> {
+        let (mut list, mut last) = (Self::default(), Vec::new());
         for index in 0..plan.array.chunks().iter().product() {
             let region = plan.array.chunk_box(index);
             let shape = plan.chunk(&region);
-            for i in choose::sample(shape) {
+            let sample = choose::sample(shape);
+            let begin = list.tiles.len() + (sample.len().max(1) - 1) / W * W;
+            for i in sample {
                 let spot = &shape.spots[i];
                 let at = std::array::from_fn(|a| (region.lo[a] + spot.lo[a]) as u32);
                 let start = list.nodes;
                 list.add_tile(level, at, spot.plan, start, index);
                 list.nodes += plan.tile(spot).layout.nodes as u64;
             }
-            axes.push((0..3).filter(|&a| region.shape()[a] > 2).map(|a| 1 << a).sum());
+            last.push([begin as u32, list.tiles.len() as u32]);
         }
-        Ok((list.close()?, axes))
+        Ok((list.close()?, last))
     }
 
     /// The last array: one tile in one chunk.

@@ -10,6 +10,7 @@ mod trial;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
+use super::transfer::Staging;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::geometry::{Array, arrays};
 use crate::transform::pyramid::plan::ArrayPlan;
@@ -65,6 +66,7 @@ pub(super) struct Pyramid<T> {
     scratch: Buffer,
     /// Decoded values on their way to the host.
     result: Buffer,
+    staging: Staging,
     tier_count: u32,
 }
 
@@ -77,7 +79,17 @@ impl<T: Real> Pyramid<T> {
         }
         let coder = Coder::new(gpu)?;
         let [quantizers, spill, scratch, result] = std::array::from_fn(|_| Buffer::default());
-        Ok(Self { key: (n, tile), stages, coder, quantizers, spill, scratch, result, tier_count: 1 })
+        Ok(Self {
+            key: (n, tile),
+            stages,
+            coder,
+            quantizers,
+            spill,
+            scratch,
+            result,
+            staging: Staging::default(),
+            tier_count: 1,
+        })
     }
     pub fn is_for(&self, n: [usize; 3], tile: u8) -> bool {
         self.key == (n, tile)

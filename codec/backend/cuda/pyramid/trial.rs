@@ -13,7 +13,7 @@ use crate::transform::pyramid::choose::point_candidates;
 const BLOCK: u32 = 256;
 
 /// What a trial tries next, as `improve_choices` has it.
-const FIRST_AXIS: u32 = 3;
+const SMOOTHEST: u32 = 3;
 const FINE: u32 = 6;
 const NOTHING: u32 = 7;
 
@@ -26,15 +26,17 @@ pub struct Trials {
     cost: Buffer,
     best_cost: Buffer,
     candidate: Buffer,
-    axes: Buffer,
+    smoothest: Buffer,
+    last_batch: Buffer,
+    first_points: u32,
     tile_count: u32,
     chunk_count: u32,
 }
 
 impl Trials {
-    /// Reserves memory for the sample (values of `bytes` bytes) and copies it; `axes` has an entry a chunk.
-    pub fn prepare(&mut self, gpu: &Gpu, list: &Worklist, axes: &[u8], bytes: usize) -> Result<()> {
-        let (chunks, nodes) = (axes.len(), list.nodes as usize);
+    /// Reserves memory for the sample (values of `bytes` bytes) and copies it; `last_batch` has an entry a chunk.
+    pub fn prepare(&mut self, gpu: &Gpu, list: &Worklist, last_batch: &[[u32; 2]], bytes: usize) -> Result<()> {
+        let (chunks, nodes) = (last_batch.len(), list.nodes as usize);
         (self.tile_count, self.chunk_count) = (list.tiles.len() as u32 - 1, chunks as u32);
         let tiles = self.tiles.reserve(gpu, list.tiles.len() * size_of::<Tile>())?;
         self.q.reserve(gpu, 2 * nodes)?;
@@ -42,18 +44,21 @@ impl Trials {
         self.cost.reserve(gpu, 8 * chunks)?;
         self.best_cost.reserve(gpu, 8 * chunks)?;
         self.candidate.reserve(gpu, chunks)?;
-        let long = self.axes.reserve(gpu, chunks)?;
+        self.smoothest.reserve(gpu, chunks)?;
+        let last = self.last_batch.reserve(gpu, 8 * chunks)?;
         // SAFETY: just reserved for exactly these.
         unsafe {
             gpu.upload(tiles, &list.tiles)?;
-            gpu.upload(long, axes)
+            gpu.upload(last, last_batch)
         }
     }
 
     /// What to try, in turn, and that nothing comes after it.
-    pub fn steps(&self, points: Points, is_frame: bool) -> Vec<u32> {
+    pub fn steps(&mut self, points: Points, is_frame: bool) -> Vec<u32> {
         let points = point_candidates(points).iter().map(|&p| p as u32);
-        points.chain(FIRST_AXIS..FINE).chain(is_frame.then_some(FINE)).chain([NOTHING]).collect()
+        let steps: Vec<u32> = points.chain([SMOOTHEST]).chain(is_frame.then_some(FINE)).chain([NOTHING]).collect();
+        self.first_points = steps[0];
+        steps
     }
 
     pub fn sample(&self, gpu: &Gpu) -> Sample {
@@ -66,9 +71,8 @@ impl Trials {
         }
     }
 
-    /// Queues the costs of the trial that was run (none yet when `first`), keeps the better choices at device address
+    /// Queues the costs of the trial that was run (none yet when `first`; after the first one the smoothest axes as well), keeps the better choices at device address
     /// `best` and names the candidates of the trial `next`.
-    #[expect(clippy::too_many_arguments)]
     pub fn improve(
         &self,
         gpu: &Gpu,
@@ -76,9 +80,9 @@ impl Trials {
         level: &Level,
         best: u64,
         bytes: usize,
-        next: u32,
-        first: bool,
+        (next, number): (u32, usize),
     ) -> Result<()> {
+        let (first, after_first) = (number == 0, number == 1);
         let a = TrialArguments {
             tables: coder.tables,
             tiles: self.tiles.address(gpu),
@@ -90,19 +94,25 @@ impl Trials {
             best_cost: self.best_cost.address(gpu),
             candidate: self.candidate.address(gpu),
             best,
-            axes: self.axes.address(gpu),
+            smoothest: self.smoothest.address(gpu),
+            last_batch: self.last_batch.address(gpu),
+            lone_first: level.lone_first,
+            lone: level.lone,
             tile_count: self.tile_count,
             chunk_count: self.chunk_count,
             bits: 8 * bytes as u32,
             next,
             first: first as u32,
-            unused: 0,
+            first_points: self.first_points,
         };
         let kernel = if bytes == 4 { "cost_trials_32" } else { "cost_trials_64" };
         let grid = if first { 0 } else { self.tile_count.div_ceil(BLOCK / 32).min(gpu.multiprocessors * 8) };
         // SAFETY: all buffers were reserved by `prepare` for this sample, an entry a chunk or a tile.
         unsafe {
             gpu.launch(kernel, grid, BLOCK, 0, &a)?;
+            if after_first {
+                gpu.launch("find_smoothest", self.chunk_count, BLOCK, 0, &a)?;
+            }
             gpu.launch("improve_choices", self.chunk_count.div_ceil(BLOCK), BLOCK, 0, &a)
         }
     }
