@@ -168,12 +168,12 @@ fn quantized_class(index: usize, symbols: &[Table]) -> Class {
         None => (index, 0),
         Some(wide) => (tables - WIDE_TABLES + wide % WIDE_TABLES, 1 + wide / WIDE_TABLES),
     };
-    let freq = &symbols[table].freq;
-    let escape = freq.len() - 1;
+    let logs: Vec<u64> = symbols[table].freq.iter().map(|&f| negative_log2(f)).collect();
+    let escape = logs.len() - 1;
     let cost = |z: usize| {
         let token = (z >> shift).min(escape);
         let raw = shift as u64 + if token == escape { 16 } else { 0 };
-        negative_log2(freq[token]) + (raw << 12)
+        logs[token] + (raw << 12)
     };
     let mean = |length: usize| {
         let (first, end) = ((1usize << length) / 2, 1 << length);

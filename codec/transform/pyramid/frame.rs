@@ -103,6 +103,16 @@ fn read<T: Real>(input: &FrameInput<T>, region: &Region, values: &mut Vec<T>) ->
     input.field.read_region(region, values)
 }
 
+/// What the decoder of a stored frame needs; the stored chunks must be as many as the shape asks for, which also bounds
+/// what is allocated by what is there.
+fn open<'a, T: Real>(shape: &FrameShape<'a>, source: &dyn FrameSource) -> Result<Frame<'a, T>> {
+    let (is, want) = (source.chunk_count(), Array::chunk_count(shape.n, shape.params.tile)?);
+    if is != want {
+        return Err(Error::corrupt(format!("chunk index: {is} chunks where the shape asks for {want}")));
+    }
+    Frame::new(shape.n, shape.tolerance, T::from_f64(shape.max_abs), shape.params)
+}
+
 /// Decodes the part of a frame inside `region`: reads the coarse part and the chunks that meet it.
 pub fn decode_frame<T: Real>(
     shape: &FrameShape,
@@ -114,11 +124,7 @@ pub fn decode_frame<T: Real>(
     if (0..3).any(|a| region.lo[a] > region.hi[a] || region.hi[a] > shape.n[a]) {
         return Err(Error::invalid(format!("box {:?}..{:?} is not inside {:?}", region.lo, region.hi, shape.n)));
     }
-    let frame = Frame::new(shape.n, shape.tolerance, T::from_f64(shape.max_abs), shape.params)?;
-    if source.chunk_count() != frame.chunk_count() {
-        let (is, want) = (source.chunk_count(), frame.chunk_count());
-        return Err(Error::corrupt(format!("chunk index: {is} chunks where the shape asks for {want}")));
-    }
+    let frame = open(shape, source)?;
     let corners = coarse::decode(&frame, &source.coarse()?, 1, control)?;
     let Some(plan) = frame.plans.first() else { return put_last(&corners, region, out) };
     let meets = |index: &usize| !plan.array.chunk_box(*index).intersect(region).is_empty();
@@ -164,7 +170,7 @@ pub fn preview<T: Real>(
     max_values: usize,
     control: &Control,
 ) -> Result<Preview<T>> {
-    let frame = Frame::new(shape.n, shape.tolerance, T::from_f64(shape.max_abs), shape.params)?;
+    let frame = open(shape, source)?;
     let arrays = frame.corner_arrays();
     let pick = arrays.iter().position(|a| a.len() <= max_values).unwrap_or(arrays.len() - 1);
     let corners = coarse::decode(&frame, &source.coarse()?, pick + 1, control)?;

@@ -72,6 +72,11 @@ impl Array {
     pub fn frame(n: [usize; 3], sides: Sides) -> Self {
         Self { n, axes: n.map(Axis::Frame), sides }
     }
+    /// Number of chunks of a frame; none when it is its own last array.
+    pub fn chunk_count(n: [usize; 3], tile: u8) -> Result<usize> {
+        let frame = Self::frame(n, Sides::new(n, tile)?);
+        Ok(if frame.is_last() { 0 } else { frame.chunks().iter().product() })
+    }
     /// The corners of all tiles of this array.
     pub fn corners(&self) -> Self {
         let axes = self.axes.each_ref().map(|a| Axis::Corners(a.corners(self.sides.tile).map(|i| a.at(i)).collect()));

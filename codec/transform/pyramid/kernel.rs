@@ -13,30 +13,31 @@ struct Encode<'a, T, const W: usize> {
 }
 
 impl<T: Real, const W: usize> Visit<T, W> for Encode<'_, T, W> {
-    /// Selections of floating-point values only, one loop a step: this is what compilers vectorize.
+    /// One simple loop a step, selections by masks: this is what compilers vectorize.
     #[inline(always)]
     fn visit(&mut self, node: Node, p: &Lanes<T, W>, v: &mut [Lanes<T, W>]) {
-        let (u, z) = (&mut v[node.position], &self.quantizers[node.block]);
-        let (mut rounded, mut r, mut error) =
-            (Lanes::<T, W>::default(), Lanes::<T, W>::default(), Lanes::<T, W>::default());
+        let (u, z) = (v[node.position], &self.quantizers[node.block]);
+        let (mut rounded, mut r, mut fits) = (Lanes::<T, W>::default(), Lanes::<T, W>::default(), [false; W]);
         for l in 0..W {
             rounded[l] = (u[l] - p[l]) * z.inverse[l] + T::ROUNDER;
         }
         for l in 0..W {
             let steps = rounded[l] - T::ROUNDER;
             r[l] = steps.fma(z.step[l], p[l]);
-            error[l] = if steps.abs() <= T::Q_MAX { (u[l] - r[l]).abs() } else { T::INFINITY };
+            fits[l] = (steps.abs() <= T::Q_MAX) & ((u[l] - r[l]).abs() <= z.check[l]);
         }
         for l in 0..W {
-            let fits = error[l] <= z.check[l];
-            rounded[l] = if fits { rounded[l] } else { T::EXACT_ROUNDED };
-            u[l] = if fits { r[l] } else { u[l] };
-            self.exact[l] = if fits { self.exact[l] } else { T::ONE };
+            r[l] = T::select(fits[l], r[l], u[l]);
         }
-        let q = &mut self.q[node.position];
+        v[node.position] = r;
         for l in 0..W {
-            q[l] = rounded[l].low16();
+            self.exact[l] = T::select(fits[l], self.exact[l], T::ONE);
         }
+        let mut q = [0; W];
+        for l in 0..W {
+            q[l] = T::select(fits[l], rounded[l], T::EXACT_ROUNDED).low16();
+        }
+        self.q[node.position] = q;
     }
 }
 

@@ -49,6 +49,8 @@ pub trait Real: Element {
     /// The largest |q|.
     const Q_MAX: Self;
     fn from_q(q: i16) -> Self;
+    /// `a` if `first`, else `b`, without a branch.
+    fn select(first: bool, a: Self, b: Self) -> Self;
     /// The low 16 bits of the pattern.
     fn low16(self) -> i16;
     fn next_down(self) -> Self;
@@ -73,6 +75,11 @@ macro_rules! real {
             #[inline(always)]
             fn from_q(q: i16) -> Self {
                 q as $t
+            }
+            #[inline(always)]
+            fn select(first: bool, a: Self, b: Self) -> Self {
+                let mask = (first as $u).wrapping_neg();
+                <$t>::from_bits((a.to_bits() & mask) | (b.to_bits() & !mask))
             }
             #[inline(always)]
             fn low16(self) -> i16 {

@@ -133,7 +133,7 @@ fn predict<T: Real, const W: usize, const USED: usize>(
             p[a] = lines[a].predict(v);
             rough[a] = lines[a].roughness(v);
             for l in 0..W {
-                limit[l] = if rough[a][l] < limit[l] { rough[a][l] } else { limit[l] };
+                limit[l] = T::select(rough[a][l] < limit[l], rough[a][l], limit[l]);
             }
         }
     }
@@ -145,14 +145,14 @@ fn predict<T: Real, const W: usize, const USED: usize>(
         if USED >> a & 1 == 1 {
             for l in 0..W {
                 let counts = rough[a][l] <= limit[l];
-                sum[l] = if counts { sum[l] + p[a][l] } else { sum[l] };
-                count[l] = if counts { count[l] + T::ONE } else { count[l] };
+                sum[l] = T::select(counts, sum[l] + p[a][l], sum[l]);
+                count[l] = T::select(counts, count[l] + T::ONE, count[l]);
             }
         }
     }
     for l in 0..W {
-        let share = if count[l] == T::ONE { T::ONE } else { T::HALF };
-        sum[l] = sum[l] * if USED == 0b111 && count[l] > T::TWO { T::THIRD } else { share };
+        let share = T::select(count[l] == T::ONE, T::ONE, T::HALF);
+        sum[l] = sum[l] * if USED == 0b111 { T::select(count[l] > T::TWO, T::THIRD, share) } else { share };
     }
     sum
 }
