@@ -116,8 +116,13 @@ impl Stream<'_> {
         } else {
             let width = class.shift as u32;
             self.lists.expect_raw(nodes.len(), width)?;
-            for (q, &token) in q.iter_mut().zip(&self.tokens) {
-                *q = unzigzag((token as u16) << width | self.lists.raw.get(width) as u16);
+            let low = (1u64 << width) - 1;
+            for (q, tokens) in q.chunks_mut(4).zip(self.tokens.chunks(4)) {
+                let mut bits = self.lists.raw.get(width * tokens.len() as u32);
+                for (q, &token) in q.iter_mut().zip(tokens) {
+                    *q = unzigzag((token as u16) << width | (bits & low) as u16);
+                    bits >>= width;
+                }
             }
         }
         if !self.tokens.contains(&table.escape()) {

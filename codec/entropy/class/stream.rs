@@ -215,7 +215,12 @@ impl Lists {
         let (shift, escape) = (class.shift, TABLES.symbols[class.table as usize].escape() as u16);
         let q = &symbols.q[nodes.clone()];
         if shift > 0 {
-            q.iter().for_each(|&q| self.raw.put(zigzag(q) as u64, shift as u32));
+            // at most 8 bits a node: four nodes at a time
+            let low = (1u64 << shift) - 1;
+            for four in q.chunks(4) {
+                let bits = four.iter().rev().fold(0, |bits, &q| bits << shift | (zigzag(q) as u64 & low));
+                self.raw.put(bits, shift as u32 * four.len() as u32);
+            }
         }
         if q.iter().fold(0, |most, &q| most.max(zigzag(q))) >> shift < escape {
             return;

@@ -67,6 +67,9 @@ pub unsafe fn decode(
     at
 }
 
+/// Tables with up to so many tokens are looked up in registers.
+const SMALL: usize = 2 * WIDTH;
+
 /// Encodes `tokens` backwards; returns the position of the first word.
 ///
 /// # Safety
@@ -78,11 +81,39 @@ pub unsafe fn encode(
     states: &mut [u32; MAX_LANES],
     lanes: usize,
     words: &mut [u16],
+    at: usize,
+    tokens: &[u8],
+) -> usize {
+    // SAFETY: as demanded above.
+    unsafe {
+        if table.encode.len() <= SMALL {
+            encode_rounds::<true>(table, states, lanes, words, at, tokens)
+        } else {
+            encode_rounds::<false>(table, states, lanes, words, at, tokens)
+        }
+    }
+}
+
+/// # Safety
+/// As for [`encode`]; `IN_REGISTERS` only for tables of up to [`SMALL`] tokens.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+unsafe fn encode_rounds<const IN_REGISTERS: bool>(
+    table: &Table,
+    states: &mut [u32; MAX_LANES],
+    lanes: usize,
+    words: &mut [u16],
     mut at: usize,
     tokens: &[u8],
 ) -> usize {
     let entries = table.encode.as_ptr();
     let halves = lanes / WIDTH;
+    let last = _mm512_set1_epi32(table.encode.len() as i32 - 1);
+    let first_half = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let second_half = _mm512_add_epi32(first_half, _mm512_set1_epi32(WIDTH as i32));
+    // SAFETY: the indices are clamped to the table.
+    let (low, high) = unsafe {
+        (gather(entries, _mm512_min_epi32(first_half, last)), gather(entries, _mm512_min_epi32(second_half, last)))
+    };
     // SAFETY: the array has two registers of states.
     let mut x =
         unsafe { [_mm512_loadu_si512(states.as_ptr().cast()), _mm512_loadu_si512(states.as_ptr().add(WIDTH).cast())] };
@@ -91,8 +122,17 @@ pub unsafe fn encode(
             let mask = active(round.len(), half);
             // SAFETY: the mask keeps the load inside the round.
             let token = unsafe { _mm_maskz_loadu_epi8(mask, round.as_ptr().wrapping_add(half * WIDTH).cast()) };
-            // SAFETY: tokens, and the 0 of idle lanes, are indices of the table.
-            let (reciprocal, bias, complement) = unsafe { gather(entries, _mm512_cvtepu8_epi32(token)) };
+            let token = _mm512_cvtepu8_epi32(token);
+            let [reciprocal, bias, complement] = if IN_REGISTERS {
+                [
+                    _mm512_permutex2var_epi32(low[0], token, high[0]),
+                    _mm512_permutex2var_epi32(low[1], token, high[1]),
+                    _mm512_permutex2var_epi32(low[2], token, high[2]),
+                ]
+            } else {
+                // SAFETY: tokens, and the 0 of idle lanes, are indices of the table.
+                unsafe { gather(entries, token) }
+            };
             let shift = _mm512_srli_epi32::<16>(complement);
             let complement = _mm512_and_si512(complement, _mm512_set1_epi32(0xffff));
             let frequency = _mm512_sub_epi32(_mm512_set1_epi32(PROB_SUM as i32), complement);
@@ -124,15 +164,15 @@ pub unsafe fn encode(
 /// # Safety
 /// Needs AVX-512F; every token is an index of `entries`.
 #[target_feature(enable = "avx512f")]
-unsafe fn gather(entries: *const EncodeEntry, token: __m512i) -> (__m512i, __m512i, __m512i) {
+unsafe fn gather(entries: *const EncodeEntry, token: __m512i) -> [__m512i; 3] {
     let words = entries.cast::<i32>();
     let at = _mm512_slli_epi32::<2>(token);
     // SAFETY: an entry is four words: limit, reciprocal, bias, complement.
     unsafe {
-        (
+        [
             _mm512_i32gather_epi32::<4>(at, words.add(1)),
             _mm512_i32gather_epi32::<4>(at, words.add(2)),
             _mm512_i32gather_epi32::<4>(at, words.add(3)),
-        )
+        ]
     }
 }
