@@ -183,7 +183,7 @@ fn quantized_class(index: usize, symbols: &[Table]) -> Class {
     Class { table: table as u8, shift: shift as u8, cost: std::array::from_fn(mean) }
 }
 
-/// -log2(f / 2048) in 2^-12 bit, rounded down, by repeated squaring.
+/// -log2(f / 2048) in 2^-12 bit, by repeated squaring: the logarithm of f is rounded down.
 fn negative_log2(f: u16) -> u64 {
     let whole = 15 - f.leading_zeros() as u64;
     let mut mantissa = (f as u64) << (31 - whole);
