@@ -1,7 +1,7 @@
 //! Raw files: nothing but values. Shape and type come from hints, a sidecar or the file's name, in that order.
 
 use super::array::{ArrayDataset, MappedArray, default_axes};
-use super::filename::facts_from_name;
+use super::filename::{facts_from_name, variable_from_name};
 use super::sidecar::{Endian, Sidecar};
 use super::{Dataset, Format, OpenHints, StoredType, VariableInfo, map_file, suggest_shapes};
 use crate::{Error, Result};
@@ -62,10 +62,9 @@ fn describe(
     fits("axes", side.axes.as_ref().map(Vec::len))?;
     fits("spacing", side.spacing.as_ref().map(Vec::len))?;
     fits("origin", side.origin.as_ref().map(Vec::len))?;
-    let stem = name.split('.').next().unwrap_or(name);
     let missing = if hints.missing.is_empty() { side.missing } else { hints.missing.clone() };
     Ok(VariableInfo {
-        name: side.variable.unwrap_or_else(|| stem.to_string()),
+        name: side.variable.unwrap_or_else(|| variable_from_name(name).to_string()),
         axes: side.axes.unwrap_or_else(|| default_axes(rank)),
         extents: dims,
         stored: format!("{stored} {}-endian", if big_endian { "big" } else { "little" }),
