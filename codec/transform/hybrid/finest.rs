@@ -151,3 +151,53 @@ impl<T: Element, const NZ: usize, const NY: usize> Kernel for Recompose<'_, T, N
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::local::block_details;
+    use super::super::plan::Plan;
+    use super::super::quantizer::level_quantizers;
+    use super::super::simd::dispatch;
+    use super::*;
+    use crate::{Basis, Params};
+
+    /// Symbols, exact details and missed nodes of one chunk.
+    fn quantized(u: &[f32], n: [usize; 3], basis: Basis, dispatched: bool) -> (Vec<i32>, Vec<u32>, Vec<u32>) {
+        let plan = Plan::new(n, &Params { basis, ..Params::default() });
+        let operator = block::Operator::new(basis);
+        let bounds = [TierBound::new(1e-6, 2.0)];
+        let quantizers = level_quantizers(&bounds, plan.factors()[0]);
+        let blocks = ChunkBlocks { region: Region { lo: [0; 3], hi: plan.levels[0].blocks() } };
+        let tiers = vec![0; blocks.region.len()];
+        let level = &LocalLevel { level: &plan.levels[0], operator: &operator, quantizers: &quantizers, tiers: &tiers };
+        let coarse = vec![0.25; plan.levels[0].coarse.iter().product()];
+        let mut symbols = vec![0; blocks.region.len() * block_details(3)];
+        let (mut exact, mut missed) = (Vec::new(), Vec::new());
+        let kernel = Quantize::<f32, 8, 8> {
+            level,
+            bounds: &bounds,
+            u: Array { values: u, n },
+            blocks,
+            coarse: Array { values: &coarse, n: plan.levels[0].coarse },
+            symbols: &mut symbols,
+            exact: &mut exact,
+            missed: &mut missed,
+        };
+        if dispatched {
+            dispatch(kernel)
+        } else {
+            kernel.run()
+        }
+        (symbols, exact.into_iter().map(f32::to_bits).collect(), missed)
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_instruction_set() {
+        let n = [16, 11, 21];
+        let mut u: Vec<f32> = (0..n.iter().product()).map(|i| (i as f32 * 0.37).sin() / 3.0).collect();
+        u[100] = 1e30;
+        for basis in [Basis::Hierarchical, Basis::Projection] {
+            assert_eq!(quantized(&u, n, basis, true), quantized(&u, n, basis, false));
+        }
+    }
+}
