@@ -4,6 +4,7 @@ mod compress;
 mod decompress;
 mod dispatch;
 mod plain;
+mod preview;
 mod report;
 mod search;
 mod sink;
@@ -12,6 +13,7 @@ mod view;
 pub use compress::{compress, compress_into, compress_to_vec, value_extent};
 pub use decompress::{decompress, decompress_region, decompress_volume};
 pub use dispatch::Coded;
+pub use preview::{CoarseVolume, preview};
 pub use report::Report;
 pub use search::{Found, Goal, first_guess, search};
 

@@ -62,6 +62,15 @@ fn compress_decompress_verify_and_info_agree_on_the_names_that_scripts_rely_on()
         let part = read(&here.join("box.npy"), 128);
         let expected = (3..5).flat_map(|z| (0..30).map(move |y| (z * 30 + y) * 40 + 7)).map(|i| rebuilt[i]);
         assert_eq!(part, expected.collect::<Vec<_>>());
+        if mode == "pyramid" {
+            let coarse = json(&["decompress", "w.bmg", "-o", "coarse.npy", "--preview"], here, 0);
+            let nodes: Vec<Vec<usize>> = serde_json::from_value(coarse["coordinates"].clone()).unwrap();
+            let at = |z: usize, y: usize, x: usize| (nodes[0][z] * 30 + nodes[1][y]) * 40 + nodes[2][x];
+            let (ny, nx) = (nodes[1].len(), nodes[2].len());
+            let seen = read(&here.join("coarse.npy"), 128);
+            assert!(seen.len() > 8 && seen.len() < values.len() / 4);
+            assert!((0..seen.len()).all(|i| seen[i] == rebuilt[at(i / (ny * nx), i / nx % ny, i % nx)]));
+        }
         let report = json(&["verify", "wave.f32", "w.bmg"], here, 0);
         assert_eq!(report["violations"], 0);
         for key in ["max_error", "max_error_over_tau", "psnr_db", "tiers"] {

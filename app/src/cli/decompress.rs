@@ -9,7 +9,7 @@ use blockmgard::Error;
 use blockmgard::job;
 use blockmgard::stream::Archive;
 use blockmgard::volume::DType;
-use blockmgard::volume::write::WriteFormat;
+use blockmgard::volume::write::{Payload, WriteFormat, write_file};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,9 @@ pub struct Decompress {
     /// Only this box: 10:20,0:91,5:6, one half-open interval an axis, slowest first
     #[arg(long = "box", value_name = "BOX")]
     region: Option<String>,
+    /// Only a coarse look, of about this many values, read from a small part of the stream (pyramid)
+    #[arg(long, value_name = "VALUES", num_args = 0..=1, default_missing_value = "1000000", conflicts_with = "region")]
+    preview: Option<usize>,
     /// Memory to keep within (1GiB)
     #[arg(long, value_parser = parse::bytes, value_name = "SIZE")]
     memory: Option<u64>,
@@ -37,6 +40,9 @@ impl Decompress {
         let archive = Archive::open(&self.stream)?;
         let shape = archive.header().shape;
         let format = format_of(&self.output, archive.header().dtype)?;
+        if let Some(max_values) = self.preview {
+            return self.coarse(&archive, format, max_values, session);
+        }
         let region = self.region.as_ref().map_or(Ok(shape.region()), |text| parse::region(text, &shape))?;
         let opened = self.device.open()?;
         let report = session.watch("decompress", |control| {
@@ -56,6 +62,15 @@ impl Decompress {
             report.kernel_gbps,
             opened.describe()
         );
+        session.print(&value, &text)
+    }
+    fn coarse(&self, archive: &Archive, format: WriteFormat, max_values: usize, session: &Session) -> Result<()> {
+        let coarse = session.watch("preview", |control| job::preview(archive, max_values, control))?;
+        let shape = coarse.volume.shape;
+        write_file(&self.output, format, &Payload::volume(&coarse.volume))?;
+        let coordinates = &coarse.coordinates[3 - usize::from(shape.rank)..];
+        let value = json!({ "output": self.output, "shape": shape.extents(), "coordinates": coordinates });
+        let text = format!("{}: {shape} of {} nodes", self.output.display(), archive.header().shape);
         session.print(&value, &text)
     }
 }

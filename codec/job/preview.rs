@@ -1,0 +1,111 @@
+//! A coarse look at a stream that reads a small part of it.
+
+use super::dispatch::Coded;
+use crate::backend::FrameShape;
+use crate::stream::{Archive, FrameKind, FrameReader};
+use crate::transform::pyramid::{self, Preview, Real};
+use crate::volume::{DType, Metadata, Values, VecField, Volume};
+use crate::{Control, Error, Mode, Region, Result, Shape};
+use std::sync::Arc;
+
+/// Coarse nodes of a whole volume, each within its tolerance.
+pub struct CoarseVolume {
+    /// The nodes as a volume of their own; spacing and origin stretched so that it lies over the whole one.
+    pub volume: Volume,
+    /// Nodes of the whole volume that were kept, per axis (slowest first, three axes).
+    pub coordinates: [Vec<usize>; 3],
+}
+
+/// Decodes the finest corner arrays of about `max_values` values in all, from the coarse parts alone.
+///
+/// # Errors
+/// When the stream is hybrid or stored plain (it has no corner arrays), damaged, or `control` is cancelled.
+pub fn preview(archive: &Archive, max_values: usize, control: &Control) -> Result<CoarseVolume> {
+    let plain = (0..archive.frames().count).any(|i| archive.frame(i).kind() == FrameKind::Plain);
+    if archive.header().params.mode != Mode::Pyramid || plain {
+        return Err(Error::invalid("only pyramid streams carry a preview").remedy("decode a box instead (--box)"));
+    }
+    match archive.header().dtype {
+        DType::F32 => joined::<f32>(archive, max_values, control, |n, v| Values::F32(Arc::new(VecField::new(v, n)))),
+        DType::F64 => joined::<f64>(archive, max_values, control, |n, v| Values::F64(Arc::new(VecField::new(v, n)))),
+    }
+}
+
+/// Previews of all frames, one after the other along the axis that is cut.
+fn joined<T: Coded + Real>(
+    archive: &Archive,
+    max_values: usize,
+    control: &Control,
+    wrap: impl Fn([usize; 3], Vec<T>) -> Values,
+) -> Result<CoarseVolume> {
+    let frames = archive.frames();
+    let axis = frames.axis;
+    let mut all: Option<Preview<T>> = None;
+    for index in 0..frames.count {
+        control.check()?;
+        let frame = archive.frame(index);
+        let mut next = of_frame::<T>(&frame, archive, max_values / frames.count, all.as_ref(), axis, control)?;
+        next.coordinates[axis].iter_mut().for_each(|c| *c += frame.region().lo[axis]);
+        match &mut all {
+            None => all = Some(next),
+            Some(all) => {
+                all.n[axis] += next.n[axis];
+                all.coordinates[axis].append(&mut next.coordinates[axis]);
+                // Axes before the one that is cut have one node: C order is the order of frames.
+                all.values.append(&mut next.values);
+            }
+        }
+    }
+    let Preview { n, coordinates, values } = all.ok_or_else(|| Error::corrupt("the stream has no frames"))?;
+    let first = 3 - usize::from(archive.header().shape.rank);
+    let provenance = archive.provenance()?;
+    let meta = stretched(provenance.volume, &coordinates[first..]);
+    let volume = Volume { shape: Shape::new(&n[first..])?, values: wrap(n, values), meta, missing: provenance.missing };
+    Ok(CoarseVolume { volume, coordinates })
+}
+
+/// One frame's preview, with the same nodes across the cut as the frames before.
+fn of_frame<T: Coded + Real>(
+    frame: &FrameReader,
+    archive: &Archive,
+    mut max_values: usize,
+    before: Option<&Preview<T>>,
+    axis: usize,
+    control: &Control,
+) -> Result<Preview<T>> {
+    let tolerance = frame.tolerance()?;
+    let params = &archive.header().params;
+    let n = frame.region().shape();
+    let shape = FrameShape { n, tolerance: &tolerance, params, max_abs: frame.extent().max_abs() };
+    let fits =
+        |p: &Preview<T>| before.is_none_or(|b| (0..3).all(|a| a == axis || b.coordinates[a] == p.coordinates[a]));
+    let mut preview = pyramid::preview::<T>(&shape, frame, max_values, control)?;
+    while !fits(&preview) && max_values > 0 {
+        // A smaller last frame has a finer array that would do: take a coarser one.
+        max_values /= 2;
+        preview = pyramid::preview::<T>(&shape, frame, max_values, control)?;
+    }
+    if !fits(&preview) {
+        return Err(Error::invalid("the frames of this stream have no common preview"));
+    }
+    if let Some(special) = frame.special::<T>()? {
+        let [_, ny, nx] = preview.n;
+        for (i, value) in preview.values.iter_mut().enumerate() {
+            let at = [i / (ny * nx), i / nx % ny, i % nx];
+            let lo: [usize; 3] = std::array::from_fn(|a| preview.coordinates[a][at[a]]);
+            special.restore(&Region { lo, hi: lo.map(|c| c + 1) }, std::slice::from_mut(value));
+        }
+    }
+    Ok(preview)
+}
+
+/// Spacing and origin of the nodes that were kept: exact for evenly spaced ones, else the mean distance.
+fn stretched(mut meta: Metadata, coordinates: &[Vec<usize>]) -> Metadata {
+    let steps = coordinates.iter().map(|c| match c.as_slice() {
+        [first, .., last] => (last - first) as f64 / (c.len() - 1) as f64,
+        _ => 1.0,
+    });
+    let spacing = meta.spacing.unwrap_or_else(|| vec![1.0; coordinates.len()]);
+    meta.spacing = Some(spacing.iter().zip(steps).map(|(s, step)| s * step).collect());
+    meta
+}
