@@ -220,6 +220,27 @@ fn forged_parts_with_good_checksums_never_panic() {
     }
 }
 
+#[test]
+fn a_short_stream_that_claims_a_vast_volume_is_refused_before_anything_is_allocated() {
+    let volume = volume_f32(&[9, 9, 9], |_, v| v);
+    let bytes = encode(&volume, &Params { frame_values: 1 << 45, ..Params::default() });
+    // Magic, version and the header's length take 6 bytes; element type and rank two more, then an extent each.
+    assert_eq!(&bytes[6..11], [0, 3, 9, 9, 9]);
+    let length = bytes[5] as usize;
+    let header = [&[0, 3], &[0x80, 0x80, 0x40][..], &[0x80, 0x80, 0x40], &[9], &bytes[11..6 + length]].concat();
+    let mut forged = [&bytes[..5], &[header.len() as u8], &header].concat();
+    forged.extend(crc32(&forged).to_le_bytes());
+    forged.extend(&bytes[6 + length + 4..]);
+    let error = Archive::from_bytes(forged).err().unwrap();
+    assert_eq!(error.kind, ErrorKind::Corruption, "{error}");
+}
+
+/// CRC-32 (IEEE), bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, &b| (0..8).fold(crc ^ u32::from(b), step))
+}
+
 /// Counts bytes of coarse part and chunks.
 #[derive(Default)]
 struct Counter(usize);

@@ -68,6 +68,19 @@ impl FrameEntry {
     }
 }
 
+/// More values than any chunk, and any byte of a coarse part, stands for.
+const MOST_CHUNK_VALUES: u64 = 1 << 20;
+const MOST_COARSE_VALUES_PER_BYTE: u64 = 1 << 16;
+
+impl FrameEntry {
+    /// Whether a frame of so many values could have these parts: a short stream must not claim a volume that fills
+    /// the memory.
+    pub fn could_hold(&self, values: u64) -> bool {
+        let chunks = (self.chunks.len() as u64 + 1).saturating_mul(MOST_CHUNK_VALUES);
+        values <= chunks.saturating_add(self.coarse.length.saturating_mul(MOST_COARSE_VALUES_PER_BYTE))
+    }
+}
+
 const MAP_STORED: u8 = 1;
 const SPECIAL: u8 = 2;
 const PLAIN: u8 = 4;

@@ -65,7 +65,10 @@ impl Archive {
         let entries = directory::decode(&all[directory.clone()], &header, &frames)?;
         let mut starts = Vec::with_capacity(entries.len());
         let mut position = after as u64;
-        for entry in &entries {
+        for (index, entry) in entries.iter().enumerate() {
+            if !entry.could_hold(frames.region(index).len() as u64) {
+                return Err(Error::corrupt("the directory lists too few chunks for the shape"));
+            }
             starts.push(position as usize);
             position = entry
                 .total_bytes()
