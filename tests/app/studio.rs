@@ -354,3 +354,20 @@ fn slices_are_drawn_through_the_colour_map_and_a_nan_has_its_own_colour() {
         assert!(got[c].abs_diff(expected[c]) <= 3, "{got:?} is not {expected:?}");
     }
 }
+
+#[test]
+fn menus_open_on_a_quick_click_and_their_entries_work() {
+    let mut h = window([16, 16, 16]);
+    let at = h.get_by_label("Help").rect().center();
+    h.event(Event::PointerMoved(at));
+    h.step();
+    // Press and release within one frame, as on a slow machine.
+    let press =
+        |pressed| Event::PointerButton { pos: at, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE };
+    h.input_mut().events.extend([press(true), press(false)]);
+    h.step();
+    settle(&mut h);
+    h.get_by_label_contains("Shortcuts").click();
+    settle(&mut h);
+    assert!(h.state().state.windows.help);
+}

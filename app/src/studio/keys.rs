@@ -85,6 +85,10 @@ pub fn handle(ctx: &Context, state: &State) {
     if ctx.input(|i| i.key_pressed(Key::F5)) {
         send(Command::RunCurrent);
     }
+    // A dialog in front keeps the letters from the tools behind it.
+    if state.save.is_some() || state.windows.open_dialog || state.windows.help {
+        return;
+    }
     if ctx.text_edit_focused() || ctx.input(|i| i.modifiers.any() && !i.modifiers.shift_only()) {
         return;
     }

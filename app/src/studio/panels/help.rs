@@ -16,7 +16,7 @@ pub fn show(ctx: &Context, state: &State) {
 }
 
 fn sheet(ctx: &Context, state: &State) {
-    let modal = egui::Modal::new(egui::Id::unique("shortcuts")).show(ctx, |ui| {
+    let modal = shell::modal(ctx, "shortcuts").show(ctx, |ui| {
         ui.heading("Shortcuts");
         ui.add_space(6.0);
         ui.columns(2, |columns| {

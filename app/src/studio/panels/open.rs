@@ -44,7 +44,7 @@ pub fn show(ctx: &Context, state: &State) {
         form.path = path.clone();
         form.raw = true;
     }
-    let modal = egui::Modal::new(Id::unique("open dialog")).show(ctx, |ui| {
+    let modal = shell::modal(ctx, "open dialog").show(ctx, |ui| {
         ui.set_width(520.0);
         ui.heading("Open a volume");
         ui.add_space(6.0);
@@ -69,6 +69,9 @@ fn content(ui: &mut Ui, state: &State, form: &mut Form) {
     ui.horizontal(|ui| {
         let edit = egui::TextEdit::singleline(&mut form.path).hint_text("Path, or path:variable").desired_width(410.0);
         let response = ui.add(edit).accessible_name("Path");
+        if ui.memory(|m| m.focused().is_none()) {
+            response.request_focus();
+        }
         go = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
         if ui.button("Browse…").clicked() {
             state.commands.send(Command::AskOpen);

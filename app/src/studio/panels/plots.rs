@@ -6,7 +6,7 @@ use crate::studio::state::State;
 use crate::studio::state::plots::{PlotKind, PlotSettings, ProfileLine};
 use crate::studio::theme;
 use eframe::egui::{self, RichText, Ui};
-use egui_plot::{Bar, BarChart, Corner, HLine, Legend, Line, Plot, PlotPoints, Points, VLine};
+use egui_plot::{Bar, BarChart, Corner, Legend, Line, Plot, PlotPoints, Points, VLine};
 
 pub fn show(ui: &mut Ui, state: &State) {
     let mut settings = state.plots.settings;
@@ -91,7 +91,7 @@ fn line_color(state: &State, line: &ProfileLine) -> [u8; 3] {
 fn errors(ui: &mut Ui, state: &State) {
     let Some(run) = state.plotted_run() else { return empty(ui, "Make a run to see its errors") };
     let title = format!("error / tau of {}", run.name);
-    plot("errors").x_axis_label(title).y_axis_label("share of the tier's values").show(ui, |p| {
+    plot("errors").x_axis_label(title).y_axis_label("share").show(ui, |p| {
         for (i, tier) in run.metrics.tiers.iter().enumerate() {
             let total = tier.histogram.iter().sum::<u64>().max(1) as f64;
             let bins = tier.histogram.len() as f64;
@@ -153,6 +153,5 @@ fn throughput(ui: &mut Ui, state: &State) {
             p.bar_chart(chart("compress, end to end", -0.27, a, &|i| runs[i].compress.gbps));
             p.bar_chart(chart("compress, kernels", 0.0, b, &|i| runs[i].compress.kernel_gbps));
             p.bar_chart(chart("decompress", 0.27, c, &|i| runs[i].decompress_gbps()));
-            p.hline(HLine::new("", 0.0).color(egui::Color32::TRANSPARENT));
         });
 }

@@ -1,5 +1,6 @@
 //! The save dialog: a typed path, or the system's dialog.
 
+use super::shell;
 use crate::studio::command::{Command, Export};
 use crate::studio::state::State;
 use crate::studio::state::export::SaveForm;
@@ -10,7 +11,7 @@ pub fn show(ctx: &Context, state: &State) {
     let Some(form) = &state.save else { return };
     let mut form = form.clone();
     let (mut go, mut cancel) = (false, false);
-    let modal = egui::Modal::new(egui::Id::unique("save dialog")).show(ctx, |ui| {
+    let modal = shell::modal(ctx, "save dialog").show(ctx, |ui| {
         ui.set_width(520.0);
         ui.heading(title(form.what));
         ui.label(RichText::new(help(form.what)).color(ui.visuals().weak_text_color()));
@@ -18,6 +19,9 @@ pub fn show(ctx: &Context, state: &State) {
         ui.horizontal(|ui| {
             let response =
                 ui.add(egui::TextEdit::singleline(&mut form.path).desired_width(410.0)).accessible_name("Path");
+            if ui.memory(|m| m.focused().is_none()) {
+                response.request_focus();
+            }
             go = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
             if ui.button("Browse…").clicked() {
                 state.commands.send(Command::BrowseSave);

@@ -11,6 +11,12 @@ pub fn section(ui: &mut Ui, title: &str, open: bool, content: impl FnOnce(&mut U
     });
 }
 
+/// A dialog in front of everything.
+pub fn modal(ctx: &egui::Context, name: &str) -> egui::Modal {
+    let frame = egui::Frame::popup(&ctx.global_style()).inner_margin(16);
+    egui::Modal::new(egui::Id::unique(name)).frame(frame)
+}
+
 /// A row with a label of fixed width, so that fields line up.
 pub fn field<R>(ui: &mut Ui, label: &str, content: impl FnOnce(&mut Ui) -> R) -> R {
     ui.horizontal(|ui| {
