@@ -20,14 +20,14 @@ pub fn local_unit(rank: usize) -> usize {
 
 /// Symbols of a chunk, coded as far as is possible without the codebook of the frame.
 pub enum Drafted {
-    Tokens(Tokens),
+    Tokens(Box<Tokens>),
     Payload(Vec<u8>),
 }
 
 impl Drafted {
     pub fn new(entropy: Entropy, symbols: &[i32], unit: usize) -> Self {
         match entropy {
-            Entropy::Huffman => Self::Tokens(Tokens::new(symbols, unit)),
+            Entropy::Huffman => Self::Tokens(Box::new(Tokens::new(symbols, unit))),
             Entropy::Class => {
                 let mut payload = Vec::new();
                 encode_flat(symbols, &mut payload);
