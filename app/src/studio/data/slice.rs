@@ -197,7 +197,7 @@ fn over_tau(error: f64, tau: f64) -> f64 {
 fn f32_fit(values: &[f64]) -> (f64, f64) {
     let finite = values.iter().copied().filter(|v| v.is_finite());
     let (lo, hi) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
-    if lo > hi || lo == hi {
+    if lo >= hi {
         return (0.0, 1.0);
     }
     let largest = lo.abs().max(hi.abs());

@@ -4,17 +4,12 @@
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockSet {
     words: Vec<u64>,
-    len: usize,
 }
 
 impl BlockSet {
     /// An empty set over `len` blocks.
     pub fn new(len: usize) -> Self {
-        Self { words: vec![0; len.div_ceil(64)], len }
-    }
-    /// Number of blocks the set ranges over.
-    pub fn len(&self) -> usize {
-        self.len
+        Self { words: vec![0; len.div_ceil(64)] }
     }
     pub fn contains(&self, block: usize) -> bool {
         self.words[block / 64] >> (block % 64) & 1 == 1

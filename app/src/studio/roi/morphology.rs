@@ -154,7 +154,7 @@ pub fn flood_fill(
     let mut steps = 0u64;
     while let Some(p) = queue.pop_front() {
         steps += 1;
-        if steps % 65536 == 0 {
+        if steps.is_multiple_of(65536) {
             control.check()?;
         }
         for axis in 0..3 {

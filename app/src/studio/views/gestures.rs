@@ -168,11 +168,11 @@ fn paint(ui: &Ui, state: &State, response: &Response, t: &PlaneTransform, rect: 
     let index = state.crosshair[t.axis];
     let erase_tool = state.tools.tool == Tool::Erase;
     let secondary = ui.input(|i| i.pointer.secondary_down());
-    if let Some(p) = ui.input(|i| i.pointer.latest_pos()).filter(|p| rect.contains(*p)) {
-        if response.contains_pointer() {
-            ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
-            marks::brush(&ui.painter_at(rect), state, t, t.position(p, index), erase_tool || secondary);
-        }
+    if let Some(p) = ui.input(|i| i.pointer.latest_pos()).filter(|p| rect.contains(*p))
+        && response.contains_pointer()
+    {
+        ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
+        marks::brush(&ui.painter_at(rect), state, t, t.position(p, index), erase_tool || secondary);
     }
     let pressed = ui.input(|i| {
         let button = |b| i.pointer.button_pressed(b);
