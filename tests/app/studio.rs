@@ -271,6 +271,7 @@ fn a_run_keeps_its_bound_and_fills_the_table() {
     for run in runs {
         assert_eq!(run.metrics.violations, 0, "{}", run.name);
         assert!(run.metrics.max_error_over_tau <= 1.0);
+        assert!(run.metrics.roi_psnr_db.is_some(), "{} must compare over the regions", run.name);
     }
     assert!(runs[0].compress.ratio > runs[4].compress.ratio, "regions must cost less than strict everywhere");
     h.get_by_label("Results");

@@ -183,8 +183,34 @@ fn perform(input: &RunInput, control: &Control) -> anyhow::Result<RunOutput> {
         background: spec.tier_index(&spec.background).filter(|_| map.tiers.len() > 1),
         compressed_bytes: Some(stream.len() as u64),
     };
-    let metrics = metrics::compare(&comparison, control)?;
+    let mut metrics = metrics::compare(&comparison, control)?;
+    if request.tolerance != RunTolerance::Regions {
+        metrics.roi_psnr_db = roi_psnr(input, &rebuilt, control)?;
+    }
     Ok(RunOutput { stream, compress, decompress_seconds, reconstruction, metrics, map })
+}
+
+/// PSNR over the blocks of the spec's regions, for a run that did not use them: so that uniform runs and
+/// runs with regions compare.
+fn roi_psnr(input: &RunInput, rebuilt: &Volume, control: &Control) -> anyhow::Result<Option<f64>> {
+    let RunInput { volume, spec, .. } = input;
+    if !spec.regions.iter().any(|r| r.enabled) {
+        return Ok(None);
+    }
+    let map = regions_map(input, control)?;
+    let comparison = Comparison {
+        original: volume,
+        reconstructed: rebuilt,
+        tolerance: &map,
+        background: spec.tier_index(&spec.background),
+        compressed_bytes: None,
+    };
+    Ok(metrics::compare(&comparison, control)?.roi_psnr_db)
+}
+
+fn regions_map(input: &RunInput, control: &Control) -> anyhow::Result<ToleranceMap> {
+    let analysis = Analysis::new(input.volume.clone(), (*input.stats).clone());
+    Ok(input.spec.resolve_with(&analysis, control)?)
 }
 
 /// One run of a sweep: all finite tolerances times `scale`.
@@ -214,10 +240,7 @@ fn tolerance_map(input: &RunInput, control: &Control) -> anyhow::Result<Toleranc
     let tiers = spec.resolve_tiers(stats);
     let uniform = |tau: f64| ToleranceMap::uniform(&volume.shape, tau);
     Ok(match request.tolerance {
-        RunTolerance::Regions => {
-            let analysis = Analysis::new(volume.clone(), (**stats).clone());
-            spec.resolve_with(&analysis, control)?
-        }
+        RunTolerance::Regions => regions_map(input, control)?,
         RunTolerance::UniformStrictest => uniform(tiers.iter().map(|t| t.tau).fold(f64::INFINITY, f64::min))?,
         RunTolerance::UniformBackground => uniform(tiers[0].tau)?,
     })
