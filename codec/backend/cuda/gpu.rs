@@ -162,7 +162,12 @@ fn load(context: &Arc<CudaContext>, module: &Module, (major, minor): (i32, i32))
     }
     let options = nvrtc::CompileOptions {
         fmad: Some(false),
-        options: vec![format!("--gpu-architecture=compute_{major}{minor}"), "--std=c++17".into()],
+        options: vec![
+            format!("--gpu-architecture=compute_{major}{minor}"),
+            "--std=c++17".into(),
+            // NVRTC, unlike nvcc, takes a lambda inside a kernel for host code unless told.
+            "--device-as-default-execution-space".into(),
+        ],
         name: Some(format!("{}.cu", module.name)),
         ..Default::default()
     };
