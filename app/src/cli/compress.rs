@@ -89,10 +89,26 @@ fn step_path(out: &Path, step: usize) -> PathBuf {
     out.with_file_name(format!("{stem}_{step:04}{ending}"))
 }
 
-/// Where a stream comes from: the volume's metadata and the command as it was typed.
+/// The words of a command that decide what is in the stream. Where it is written and what runs it are left out, so
+/// that the same input and settings give the same bytes on every device and under every name.
+fn deciding_words(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut words = words;
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-o" | "--output" | "--device" | "--threads" => drop(words.next()),
+            "--json" => {}
+            w if ["--output=", "--device=", "--threads="].iter().any(|p| w.starts_with(p)) => {}
+            w if w.contains(' ') => kept.push(format!("'{w}'")),
+            _ => kept.push(word),
+        }
+    }
+    kept
+}
+
+/// Where a stream comes from: the volume's metadata and the command that made it.
 pub fn provenance(volume: &Volume, roi: Option<Value>) -> Provenance {
-    let quoted = |word: String| if word.contains(' ') { format!("'{word}'") } else { word };
-    let words: Vec<String> = std::env::args().skip(1).map(quoted).collect();
+    let words = deciding_words(std::env::args().skip(1));
     Provenance {
         writer: concat!("blockmgard ", env!("CARGO_PKG_VERSION")).into(),
         command: format!("blockmgard {}", words.join(" ")),
@@ -141,4 +157,17 @@ fn text(resolved: &Resolved, report: &Report, out: &Path) -> String {
         report.gbps,
         report.kernel_gbps
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::deciding_words;
+
+    #[test]
+    fn device_and_output_leave_no_trace_in_the_stream() {
+        let words = |text: &str| deciding_words(text.split('|').map(str::to_owned)).join(" ");
+        let made = words("compress|a b.f32|-o|x.bmg|--rel|1e-4|--device|cuda|--threads=2|--json");
+        assert_eq!(made, "compress 'a b.f32' --rel 1e-4");
+        assert_eq!(made, words("compress|a b.f32|--output=y.bmg|--rel|1e-4"));
+    }
 }
