@@ -47,6 +47,13 @@ pub fn run(args: StudioArgs) -> anyhow::Result<()> {
         wgpu_options: eframe::egui_wgpu::WgpuConfiguration { wgpu_setup: gpu::adapter::setup(), ..Default::default() },
         ..Default::default()
     };
+    let unset = |name| std::env::var_os(name).is_none_or(|v| v.is_empty());
+    if cfg!(target_os = "linux") && unset("DISPLAY") && unset("WAYLAND_DISPLAY") && unset("WAYLAND_SOCKET") {
+        anyhow::bail!(
+            "no display here (neither DISPLAY nor WAYLAND_DISPLAY is set), so no window; `blockmgard demo` runs the \
+             same job without one, `blockmgard --help` lists all commands"
+        );
+    }
     let result = eframe::run_native(
         "BlockMGARD studio",
         options,
