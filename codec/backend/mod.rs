@@ -4,12 +4,14 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;
+mod frame_parts;
 
 use crate::{Control, Element, Params, Region, Result, ToleranceMap, volume::Field};
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
 pub use device::{Device, Gpus, Opened, open};
+pub use frame_parts::FrameParts;
 
 /// One frame to encode: all values are finite (missing values are filled before this).
 pub struct FrameInput<'a, T: Element> {

@@ -1,7 +1,7 @@
 //! Frames of many shapes, types, parameters and tolerance maps, all from a seed.
 
-use crate::memory::{Parts, Values};
-use blockmgard::backend::{Backend, Cpu, Cuda, FrameInput, FrameShape};
+use crate::memory::Values;
+use blockmgard::backend::{Backend, Cpu, Cuda, FrameInput, FrameParts, FrameShape};
 use blockmgard::params::Points;
 use blockmgard::volume::SliceField;
 use blockmgard::{Control, Element, Params, Region, Tier, ToleranceMap};
@@ -110,21 +110,26 @@ fn map(r: &mut Random, n: [usize; 3]) -> ToleranceMap {
 
 /// The two element types through the same code.
 trait Typed: Element {
-    fn encode(backend: &dyn Backend, input: &FrameInput<Self>) -> Parts;
-    fn decode(backend: &dyn Backend, frame: &FrameShape, parts: &Parts, region: &Region) -> Result<Vec<u64>, String>;
+    fn encode(backend: &dyn Backend, input: &FrameInput<Self>) -> FrameParts;
+    fn decode(
+        backend: &dyn Backend,
+        frame: &FrameShape,
+        parts: &FrameParts,
+        region: &Region,
+    ) -> Result<Vec<u64>, String>;
 }
 macro_rules! typed {
     ($t:ty, $encode:ident, $decode:ident) => {
         impl Typed for $t {
-            fn encode(backend: &dyn Backend, input: &FrameInput<Self>) -> Parts {
-                let mut parts = Parts::default();
+            fn encode(backend: &dyn Backend, input: &FrameInput<Self>) -> FrameParts {
+                let mut parts = FrameParts::default();
                 backend.$encode(input, &mut parts, &Control::default()).unwrap();
                 parts
             }
             fn decode(
                 backend: &dyn Backend,
                 frame: &FrameShape,
-                parts: &Parts,
+                parts: &FrameParts,
                 region: &Region,
             ) -> Result<Vec<u64>, String> {
                 let values = Values::<$t>::new(*region);
@@ -152,7 +157,7 @@ fn compare_as<T: Typed>(cuda: &Cuda, case: &Case) {
     }
 }
 
-fn encode_both<T: Typed>(cuda: &Cuda, case: &Case) -> (Parts, f64) {
+fn encode_both<T: Typed>(cuda: &Cuda, case: &Case) -> (FrameParts, f64) {
     let values: Vec<T> = case.values.iter().map(|&v| T::from_f64(v)).collect();
     let field = SliceField::new(&values, case.n);
     let max_abs = values.iter().fold(T::ZERO, |m, v| if v.abs() > m { v.abs() } else { m });

@@ -1,39 +1,8 @@
-//! Frames in memory.
+//! Decoded values in memory.
 
-use blockmgard::backend::{FrameSink, FrameSource, RegionSink};
+use blockmgard::backend::RegionSink;
 use blockmgard::{Element, Region, Result};
-use std::borrow::Cow;
 use std::sync::Mutex;
-
-/// The parts of an encoded frame.
-#[derive(Clone, Default, PartialEq)]
-pub struct Parts {
-    pub coarse: Vec<u8>,
-    pub chunks: Vec<Vec<u8>>,
-}
-
-impl FrameSink for Parts {
-    fn coarse(&mut self, bytes: &[u8]) -> Result<()> {
-        self.coarse = bytes.to_vec();
-        Ok(())
-    }
-    fn chunk(&mut self, bytes: &[u8]) -> Result<()> {
-        self.chunks.push(bytes.to_vec());
-        Ok(())
-    }
-}
-
-impl FrameSource for Parts {
-    fn coarse(&self) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Borrowed(&self.coarse))
-    }
-    fn chunk_count(&self) -> usize {
-        self.chunks.len()
-    }
-    fn chunk(&self, index: usize) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Borrowed(&self.chunks[index]))
-    }
-}
 
 /// A box of decoded values.
 pub struct Values<T> {

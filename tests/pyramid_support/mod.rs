@@ -1,41 +1,10 @@
 //! Frames in memory, exact bound checks and ugly inputs for the tests of the pyramid.
 
-use blockmgard::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use blockmgard::backend::{FrameInput, FrameParts, FrameShape, RegionSink};
 use blockmgard::transform::pyramid::Real;
 use blockmgard::volume::SliceField;
 use blockmgard::{Control, Params, Region, Result, ToleranceMap};
-use std::borrow::Cow;
 use std::sync::Mutex;
-
-/// An encoded frame.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parts {
-    pub coarse: Vec<u8>,
-    pub chunks: Vec<Vec<u8>>,
-}
-
-impl FrameSink for Parts {
-    fn coarse(&mut self, bytes: &[u8]) -> Result<()> {
-        self.coarse = bytes.to_vec();
-        Ok(())
-    }
-    fn chunk(&mut self, bytes: &[u8]) -> Result<()> {
-        self.chunks.push(bytes.to_vec());
-        Ok(())
-    }
-}
-
-impl FrameSource for Parts {
-    fn coarse(&self) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Borrowed(&self.coarse))
-    }
-    fn chunk_count(&self) -> usize {
-        self.chunks.len()
-    }
-    fn chunk(&self, index: usize) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Borrowed(&self.chunks[index]))
-    }
-}
 
 /// Collects decoded boxes into the box `region`.
 pub struct Collect<T> {
@@ -73,13 +42,13 @@ impl<T: Real> Case<T> {
     pub fn max_abs(&self) -> T {
         self.values.iter().fold(T::ZERO, |m, v| if v.abs() > m { v.abs() } else { m })
     }
-    pub fn encode(&self) -> Result<Parts> {
-        let (field, mut parts) = (SliceField::new(&self.values, self.n), Parts::default());
+    pub fn encode(&self) -> Result<FrameParts> {
+        let (field, mut parts) = (SliceField::new(&self.values, self.n), FrameParts::default());
         let input = FrameInput { field: &field, tolerance: &self.map, max_abs: self.max_abs(), params: &self.params };
         blockmgard::transform::pyramid::encode_frame(&input, &mut parts, &Control::default())?;
         Ok(parts)
     }
-    pub fn decode(&self, parts: &Parts, region: Region) -> Result<Vec<T>> {
+    pub fn decode(&self, parts: &FrameParts, region: Region) -> Result<Vec<T>> {
         let out = Collect { region, values: Mutex::new(vec![None; region.len()]) };
         let shape = self.shape();
         blockmgard::transform::pyramid::decode_frame(&shape, parts, &region, &out, &Control::default())?;
@@ -106,7 +75,7 @@ impl<T: Real> Case<T> {
         }
     }
     /// Encodes, decodes, checks the bound; returns the parts.
-    pub fn round_trip(&self) -> Parts {
+    pub fn round_trip(&self) -> FrameParts {
         let parts = self.encode().unwrap();
         self.check(&self.decode(&parts, self.region()).unwrap());
         parts

@@ -1,12 +1,11 @@
 //! Times of the GPU backend: device-resident and host to host, and kernel by kernel.
 
 use super::{Cuda, Kept};
-use crate::backend::{Backend, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use crate::backend::{Backend, FrameInput, FrameParts, FrameShape, FrameSink, FrameSource, RegionSink};
 use crate::volume::{DType, SliceField};
 use crate::{Control, Error, Mode, Params, Region, Result, ToleranceMap};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -54,36 +53,6 @@ const WARM_UP_S: f64 = 0.5;
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
-}
-
-/// An encoded frame in memory.
-#[derive(Default)]
-struct Encoded {
-    coarse: Vec<u8>,
-    chunks: Vec<Vec<u8>>,
-}
-
-impl FrameSink for Encoded {
-    fn coarse(&mut self, bytes: &[u8]) -> Result<()> {
-        self.coarse = bytes.to_vec();
-        Ok(())
-    }
-    fn chunk(&mut self, bytes: &[u8]) -> Result<()> {
-        self.chunks.push(bytes.to_vec());
-        Ok(())
-    }
-}
-
-impl FrameSource for Encoded {
-    fn coarse(&self) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Borrowed(&self.coarse))
-    }
-    fn chunk_count(&self) -> usize {
-        self.chunks.len()
-    }
-    fn chunk(&self, index: usize) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Borrowed(&self.chunks[index]))
-    }
 }
 
 /// Receives the whole frame, whose extents are `n`.
@@ -148,9 +117,9 @@ where
     let input = FrameInput { field: &field, tolerance: map, max_abs, params };
     let control = Control::default();
 
-    let mut encoded = Encoded::default();
+    let mut encoded = FrameParts::default();
     let host_compress = repeat(repeats, || {
-        encoded = Encoded::default();
+        encoded = FrameParts::default();
         let start = Instant::now();
         cuda.encode(&input, &mut encoded, &control)?;
         Ok(start.elapsed().as_secs_f64() * 1e3)

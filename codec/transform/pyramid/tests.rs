@@ -9,13 +9,12 @@ use super::predict::{Group, Node, Visit};
 use super::quantizer::{LEVELS, QuantizerLanes};
 use super::stencil::POINTS;
 use super::{decode_frame, encode_frame};
-use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use crate::backend::{FrameInput, FrameParts, FrameShape, RegionSink};
 use crate::entropy::class::decode_chunk;
 use crate::entropy::class::symbols::{ChunkSymbols, EXACT};
 use crate::params::Points;
 use crate::volume::SliceField;
 use crate::{Control, Params, Region, Result, Shape, Tier, ToleranceMap};
-use std::borrow::Cow;
 use std::sync::Mutex;
 
 /// The values of a little-endian C-order .npy file.
@@ -87,35 +86,6 @@ fn nodes_new_on_one_axis_have_the_symbols_of_the_oracle() {
     assert!(symbols.next().is_none() && compared > 1000, "{compared}");
 }
 
-#[derive(Default)]
-struct Parts {
-    coarse: Vec<u8>,
-    chunks: Vec<Vec<u8>>,
-}
-
-impl FrameSink for Parts {
-    fn coarse(&mut self, bytes: &[u8]) -> Result<()> {
-        self.coarse = bytes.to_vec();
-        Ok(())
-    }
-    fn chunk(&mut self, bytes: &[u8]) -> Result<()> {
-        self.chunks.push(bytes.to_vec());
-        Ok(())
-    }
-}
-
-impl FrameSource for Parts {
-    fn coarse(&self) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Borrowed(&self.coarse))
-    }
-    fn chunk_count(&self) -> usize {
-        self.chunks.len()
-    }
-    fn chunk(&self, index: usize) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Borrowed(&self.chunks[index]))
-    }
-}
-
 struct Whole<T>([usize; 3], Mutex<Vec<T>>);
 
 impl<T: Real> RegionSink<T> for Whole<T> {
@@ -139,7 +109,7 @@ struct Slow<'a, T> {
 }
 
 impl<T: Real> Slow<'_, T> {
-    fn decode(&self, parts: &Parts) -> Vec<T> {
+    fn decode(&self, parts: &FrameParts) -> Vec<T> {
         let mut coarse = &parts.coarse[..];
         let mut next = || {
             let (mut length, mut shift) = (0usize, 0);
@@ -288,7 +258,7 @@ fn agree<T: Real>(n: [usize; 3], tile: u8, points: Points) {
     map.tier_of_block.iter_mut().for_each(|t| *t = (random() * 4.0) as u8);
     let params = Params { tile, points, ..Params::default() };
     let max_abs = values.iter().fold(T::ZERO, |m, v| if v.abs() > m { v.abs() } else { m });
-    let (field, mut parts) = (SliceField::new(&values, n), Parts::default());
+    let (field, mut parts) = (SliceField::new(&values, n), FrameParts::default());
     let input = FrameInput { field: &field, tolerance: &map, max_abs, params: &params };
     encode_frame(&input, &mut parts, &Control::default()).unwrap();
     let shape = FrameShape { n, tolerance: &map, params: &params, max_abs: max_abs.to_f64() };
