@@ -148,104 +148,6 @@ template <class D> __device__ void choose_forms(const CoderArguments &a) {
     }
 }
 
-// Trials of choices on a sample of the tiles of each chunk.
-struct TrialArguments {
-    CoderTables tables;
-    const Tile *tiles;
-    const Unit *units;
-    const u32 *unit_first;
-    const i16 *q;
-    const void *delta;
-    // By chunk: cost of the trial under way and of the best so far, their choices (NO_CHOICE: no trial), and the axis of the
-    // smallest residuals, or NO_CHOICE.
-    u64 *cost, *best_cost;
-    u8 *candidate, *best, *smoothest;
-    // By chunk: the tiles begin .. end of the sample that tell the smoothest axis.
-    const u32 *last_batch;
-    // Coded nodes that step 0 adds as new on one axis alone: four offsets a tile shape.
-    const u32 *lone_first, *lone;
-    u32 tile_count, chunk_count, bits;
-    // What to try next: 0 to 2 an index of points, 3 the smoothest axis, 6 finer coarse steps, 7 nothing.
-    u32 next;
-    // Whether nothing was tried yet, and the points of the first trial.
-    u32 first, first_points;
-};
-
-// A warp a tile: the cost of its units.
-template <class D> __device__ void cost_trials(const TrialArguments &a) {
-    const u32 warps = gridDim.x * (blockDim.x / 32), lane = threadIdx.x & 31;
-    for (u32 t = (blockIdx.x * blockDim.x + threadIdx.x) / 32; t < a.tile_count; t += warps) {
-        const Tile tile = a.tiles[t];
-        if (a.candidate[tile.chunk] == NO_CHOICE) continue;
-        u64 cost = 0;
-        for (u32 j = a.unit_first[tile.shape]; j < a.unit_first[tile.shape + 1]; j++) {
-            const u64 start = tile.start + a.units[j].start;
-            cost += choose(a.tables, a.q + start, (const D *)a.delta + start, a.units[j].len, a.bits).cost;
-        }
-        if (lane == 0) atomicAdd(&a.cost[tile.chunk], cost);
-    }
-}
-
-// A block a chunk: the axis along which the lone new nodes have the smallest residuals, by their mean bit length.
-extern "C" __global__ void __launch_bounds__(256) find_smoothest(const TrialArguments a) {
-    __shared__ u32 sums[3];
-    const u32 c = blockIdx.x, begin = a.last_batch[2 * c], end = a.last_batch[2 * c + 1];
-    if (threadIdx.x < 3) sums[threadIdx.x] = 0;
-    __syncthreads();
-    if (begin == end) {
-        if (threadIdx.x == 0) a.smoothest[c] = NO_CHOICE;
-        return;
-    }
-    const u32 *first = a.lone_first + 4 * a.tiles[begin].shape;
-    for (u32 axis = 0; axis < 3; axis++) {
-        const u32 count = first[axis + 1] - first[axis];
-        u32 sum = 0;
-        for (u32 i = threadIdx.x; i < count * (end - begin); i += blockDim.x) {
-            const i32 q = a.q[a.tiles[begin + i / count].start + a.lone[first[axis] + i % count]];
-            sum += bit_length((u32)(q < 0 ? -q : q));
-        }
-        sum = __reduce_add_sync(FULL, sum);
-        if ((threadIdx.x & 31) == 0) atomicAdd(&sums[axis], sum);
-    }
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-    u32 best = NO_CHOICE, axes = 0;
-    u64 least = 0, least_count = 0;
-    for (u32 axis = 0; axis < 3; axis++) {
-        const u64 count = first[axis + 1] - first[axis];
-        if (count == 0) continue;
-        if (axes++ == 0 || sums[axis] * least_count < least * count) {
-            best = axis;
-            least = sums[axis];
-            least_count = count;
-        }
-    }
-    a.smoothest[c] = (u8)(axes > 1 ? best : NO_CHOICE);
-}
-
-// A thread a chunk: keeps the better choice and names the next candidate.
-extern "C" __global__ void improve_choices(const TrialArguments a) {
-    for (u32 c = blockIdx.x * blockDim.x + threadIdx.x; c < a.chunk_count; c += gridDim.x * blockDim.x) {
-        u64 least = a.first ? ~0ull : a.best_cost[c];
-        u32 best = a.first ? a.next : a.best[c];
-        if (!a.first && a.candidate[c] != NO_CHOICE && a.cost[c] < least) {
-            least = a.cost[c];
-            best = a.candidate[c];
-        }
-        a.cost[c] = 0;
-        a.best_cost[c] = least;
-        a.best[c] = (u8)best;
-        u32 candidate = NO_CHOICE;
-        if (least > 0) {
-            // More points will not do where fewer are better.
-            if (a.next < 3 && (a.first || a.next < best || best == a.first_points)) candidate = a.next;
-            if (a.next == 3 && a.smoothest[c] != NO_CHOICE) candidate = best + 3 * (1 + a.smoothest[c]);
-            if (a.next == 6) candidate = best + 12;
-        }
-        a.candidate[c] = (u8)candidate;
-    }
-}
-
 // One block: how many lanes and streams each chunk gets, and the list of all streams.
 extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArguments a) {
     const u32 share = (a.chunk_count + blockDim.x - 1) / blockDim.x;
@@ -644,8 +546,6 @@ extern "C" __global__ void finish_chunks(const CoderArguments a) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) cost_trials_32(const TrialArguments a) { cost_trials<u32>(a); }
-extern "C" __global__ void __launch_bounds__(256) cost_trials_64(const TrialArguments a) { cost_trials<u64>(a); }
 extern "C" __global__ void __launch_bounds__(256) choose_forms_32(const CoderArguments a) { choose_forms<u32>(a); }
 extern "C" __global__ void __launch_bounds__(256) choose_forms_64(const CoderArguments a) { choose_forms<u64>(a); }
 extern "C" __global__ void __launch_bounds__(256) encode_streams_32(const CoderArguments a) { encode_streams<u32>(a); }

@@ -115,7 +115,7 @@ template <class T, bool ENCODE> __device__ void tiles(const TileArguments<T> &a)
     T *v = a.spill ? a.spill + (u64)blockIdx.x * a.tile_nodes : (T *)memory;
     for (u32 t = blockIdx.x; t < a.tile_count; t += gridDim.x) {
         const Tile tile = a.tiles[t];
-        if (a.choices[tile.chunk] == NO_CHOICE || is_common(a, tile)) continue;
+        if (is_common(a, tile)) continue;
         Work<T> work(a, t, v);
         if (ENCODE) work.load_values();
         __syncthreads();

@@ -53,8 +53,6 @@ struct Choice {
     }
     __device__ __forceinline__ bool fine() const { return byte >= 12; }
 };
-// In place of a choice: leave the chunk alone.
-constexpr u32 NO_CHOICE = 255;
 // Levels of quantization.
 constexpr u32 LEVELS = 4;
 
@@ -71,7 +69,7 @@ template <class T> struct TileArguments {
     const TileShape *shapes;
     const u32 *table;
     const Row<T> *rows;
-    // One per chunk of the array, or NO_CHOICE.
+    // One per chunk of the array.
     const u8 *choices;
     // Whole tiles: raster place of each coded node, and the place in coding order of each raster place.
     const u16 *order, *place;

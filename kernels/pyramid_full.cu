@@ -287,7 +287,7 @@ template <class T, u32 SIDE, u32 THREADS, bool ENCODE> __device__ __forceinline_
     const u32 groups = blockDim.x / THREADS, group = threadIdx.x / THREADS;
     for (u32 t = blockIdx.x * groups + group; t < a.tile_count; t += gridDim.x * groups) {
         const Tile tile = a.tiles[t];
-        if (a.choices[tile.chunk] != NO_CHOICE && is_common(a, tile)) full_tile<T, SIDE, THREADS, ENCODE>(a, tile, memory + group * BYTES, threadIdx.x % THREADS);
+        if (is_common(a, tile)) full_tile<T, SIDE, THREADS, ENCODE>(a, tile, memory + group * BYTES, threadIdx.x % THREADS);
     }
 }
 

@@ -2,3 +2,4 @@
 
 pub mod hybrid;
 pub mod pyramid;
+mod simd;

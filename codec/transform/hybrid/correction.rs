@@ -3,8 +3,8 @@
 
 use super::disjoint::DisjointRows;
 use super::mass::{MassSolver, restriction};
-use super::simd::{Kernel, dispatch};
 use crate::Element;
+use crate::transform::simd::{Kernel, dispatch};
 use rayon::prelude::*;
 
 /// Columns that one task takes through an axis.

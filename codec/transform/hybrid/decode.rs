@@ -6,9 +6,9 @@ use super::finest::{ChunkBlocks, Recompose};
 use super::frame::Frame;
 use super::local::{Array, block_details, with_block_rows};
 use super::plan::Plan;
-use super::simd::dispatch;
 use super::symbols::{ChunkDecoder, local_unit};
 use crate::backend::{FrameShape, FrameSource, RegionSink};
+use crate::transform::simd::dispatch;
 use crate::{Control, Element, Error, Region, Result};
 use rayon::prelude::*;
 

@@ -8,10 +8,10 @@ use super::finest::{ChunkBlocks, Coarsen, Quantize};
 use super::frame::Frame;
 use super::local::{Array, block_details, with_block_rows};
 use super::plan::{BLOCK, COARSE};
-use super::simd::dispatch;
 use super::symbols::{Drafted, local_unit};
 use crate::backend::{FrameInput, FrameSink};
 use crate::entropy::huffman::{Codebook, Counts};
+use crate::transform::simd::dispatch;
 use crate::{Basis, Control, Element, Region, Result};
 use rayon::prelude::*;
 

@@ -6,8 +6,8 @@ use super::disjoint::DisjointRows;
 use super::local::{Array, LocalLevel, exact_details, write_block, write_coarse};
 use super::plan::BLOCK;
 use super::quantizer::TierBound;
-use super::simd::Kernel;
 use crate::entropy::huffman::EXACT;
+use crate::transform::simd::Kernel;
 use crate::{Element, Region};
 
 /// The blocks of a chunk, with their places in the frame and in the chunk.
@@ -157,8 +157,8 @@ mod tests {
     use super::super::local::block_details;
     use super::super::plan::Plan;
     use super::super::quantizer::level_quantizers;
-    use super::super::simd::dispatch;
     use super::*;
+    use crate::transform::simd::dispatch;
     use crate::{Basis, Params};
 
     /// Symbols, exact details and missed nodes of one chunk.

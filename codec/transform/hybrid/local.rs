@@ -4,9 +4,9 @@ use super::block::{self, CoarseRows, Operator, Rows, coarse_of, details_of};
 use super::disjoint::DisjointRows;
 use super::plan::{BLOCK, COARSE, Level};
 use super::quantizer::Quantizer;
-use super::simd::{Kernel, dispatch};
 use crate::Element;
 use crate::entropy::huffman::EXACT;
+use crate::transform::simd::{Kernel, dispatch};
 use rayon::prelude::*;
 
 /// Blocks of one parallel task.

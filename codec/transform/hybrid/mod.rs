@@ -22,7 +22,6 @@ mod mass;
 mod oracle_tests;
 mod plan;
 mod quantizer;
-mod simd;
 mod symbols;
 mod values;
 

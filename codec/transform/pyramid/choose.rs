@@ -1,47 +1,77 @@
-//! The choice of a chunk: what would cost least on a sample of its tiles, quantized as they would be.
+//! The choice of a chunk: what predicts a sample of its values best. See `FORMAT.md`, "Choices".
 //!
-//! Only the encoder needs this, but every backend must choose alike. Costs are integers, so all do.
+//! Only the encoder needs this, but every backend must choose alike. Predictions are made from the original values, so that
+//! no node of the sample depends on another; costs are integers, so that they add up alike in any order.
 
 use super::choice::Choice;
-use super::chunk::{Batch, Chunk, Scratch};
-use super::lanes::{Real, W};
-use super::plan::ChunkPlan;
-use crate::entropy::class::symbols::ChunkSymbols;
-use crate::entropy::class::unit_cost;
+#[cfg(feature = "cuda")]
+use super::frame::Frame;
+use super::lanes::Real;
+use super::plan::ArrayPlan;
+use super::probe::{Probe, Probes, WIDTH, probes};
+use super::sample::Row;
+use super::tiers::Tiers;
+use crate::Region;
+#[cfg(feature = "cuda")]
+use crate::backend::FrameInput;
 use crate::params::Points;
+use crate::transform::simd::{Kernel, dispatch};
 
-/// The sample: at least W tiles, and one in so many of the tiles that a chunk has most of.
-const TILES_PER_SAMPLE: usize = 16;
+/// A favoured axis must win by one part in so many.
+const MARGIN: u64 = 32;
+/// Coarse steps are quantized more finely where a prediction costs less than this on average.
+const FINE_BELOW: u64 = 20;
 
-/// The choice for a chunk with these values.
-pub fn choose<T: Real>(chunk: &Chunk<T>, values: &mut [T], points: Points, scratch: &mut Scratch<T>) -> Choice {
-    let mut trial = Trial { sample: batches(chunk), chunk, values, scratch, symbols: ChunkSymbols::default() };
-    let candidates = point_candidates(points);
-    let mut best = (Choice { points: candidates[0], ..Choice::default() }, u64::MAX);
-    trial.improve(&mut best, Choice { points: candidates[0], ..Choice::default() });
-    let smoothest = trial.smoothest();
-    for &points in &candidates[1..] {
-        // More points will not do where fewer are better.
-        if best.1 > 0 && (points < best.0.points || best.0.points == candidates[0]) {
-            trial.improve(&mut best, Choice { points, ..Choice::default() });
+/// The choice for the chunk of the nodes `region`, whose values are a box in C order.
+pub fn choose<T: Real>(plan: &ArrayPlan<T>, region: &Region, tiers: &Tiers<T>, values: &[T], points: Points) -> Choice {
+    let candidates = candidates(points);
+    let first = Choice { points: candidates[0], ..Choice::default() };
+    if !plan.array.is_frame() {
+        return first;
+    }
+    let Costs { costs, predictions } = dispatch(Sample { plan, region, tiers, values, candidates });
+    let total = |choice: Choice| (1..8).map(|new| costs[choice.points as usize][choice.axes(new)]).sum::<u64>();
+    let mut best = (first, total(first));
+    for &points in candidates {
+        for axis in 0..=3 {
+            let choice = Choice { points, axis, fine: false };
+            let cost = total(choice) + if axis > 0 { total(choice) / MARGIN } else { 0 };
+            if cost < best.1 {
+                best = (choice, cost);
+            }
         }
     }
-    if best.1 == 0 {
-        return best.0;
-    }
-    if let Some(axis) = smoothest {
-        let favoured = Choice { axis: 1 + axis as u8, ..best.0 };
-        trial.improve(&mut best, favoured);
-    }
-    if chunk.plan.array.is_frame() {
-        let fine = Choice { fine: true, ..best.0 };
-        trial.improve(&mut best, fine);
-    }
-    best.0
+    Choice { fine: total(best.0) < FINE_BELOW * predictions, ..best.0 }
 }
 
-/// The indices of points to try, in turn.
-pub fn point_candidates(points: Points) -> &'static [u8] {
+/// The choices of all chunks of a frame.
+#[cfg(feature = "cuda")]
+pub struct Choices {
+    /// One byte a chunk of the frame.
+    pub frame: Vec<u8>,
+    /// Of every chunk of a corner array.
+    pub corners: Choice,
+}
+
+/// All choices of a frame at once, for encoders that do not go chunk by chunk.
+#[cfg(feature = "cuda")]
+pub fn choices<T: Real>(input: &FrameInput<T>) -> crate::Result<Choices> {
+    use rayon::prelude::*;
+    let FrameInput { field, tolerance, max_abs, params } = *input;
+    let frame = Frame::new(field.extents(), tolerance, max_abs, params)?;
+    let corners = Choice { points: candidates(params.points)[0], ..Choice::default() };
+    let Some(plan) = frame.plans.first() else { return Ok(Choices { frame: Vec::new(), corners }) };
+    let chunks = (0..plan.array.chunks().iter().product()).into_par_iter().map_init(Vec::new, |values, index| {
+        let region = plan.array.chunk_box(index);
+        values.resize(region.len(), T::ZERO);
+        field.read_region(&region, values)?;
+        Ok(choose(plan, &region, &frame.tiers(), values, params.points).to_byte())
+    });
+    Ok(Choices { frame: chunks.collect::<crate::Result<_>>()?, corners })
+}
+
+/// The indices of points to compare, in turn.
+pub fn candidates(points: Points) -> &'static [u8] {
     match points {
         Points::Auto => &[1, 0, 2],
         Points::Two => &[0],
@@ -50,74 +80,47 @@ pub fn point_candidates(points: Points) -> &'static [u8] {
     }
 }
 
-/// Evenly spread tiles of the most frequent shape, as indices into the chunk's spots.
-pub fn sample(chunk: &ChunkPlan) -> Vec<usize> {
-    let mut kinds = [0; 8];
-    chunk.spots.iter().for_each(|s| kinds[s.plan] += 1);
-    let most = (0..8).rev().max_by_key(|&k| kinds[k]).unwrap_or(0);
-    let tiles: Vec<usize> = (0..chunk.spots.len()).filter(|&i| chunk.spots[i].plan == most).collect();
-    let count = (tiles.len() / TILES_PER_SAMPLE).max(W).min(tiles.len());
-    (0..count).map(|i| tiles[i * (tiles.len() - 1) / (count - 1).max(1)]).collect()
+struct Sample<'a, T> {
+    plan: &'a ArrayPlan<T>,
+    region: &'a Region,
+    tiers: &'a Tiers<'a, T>,
+    values: &'a [T],
+    candidates: &'static [u8],
 }
 
-fn batches<'a, T: Real>(chunk: &Chunk<'a, T>) -> Vec<Batch<'a, T>> {
-    let batch = |m: &[usize]| Batch { tile: chunk.plan.tile(&chunk.shape().spots[m[0]]), members: m.to_vec() };
-    sample(chunk.shape()).chunks(W).map(batch).collect()
+struct Costs {
+    /// By points, then by the set of axes on which the nodes of the sample were taken as new.
+    costs: [[u64; 8]; 3],
+    /// How many predictions the costs of one number of points are of.
+    predictions: u64,
 }
 
-struct Trial<'a, 'b, T> {
-    sample: Vec<Batch<'a, T>>,
-    chunk: &'b Chunk<'a, T>,
-    values: &'b [T],
-    scratch: &'b mut Scratch<T>,
-    symbols: ChunkSymbols,
-}
+impl<T: Real> Kernel for Sample<'_, T> {
+    type Output = Costs;
 
-impl<T: Real> Trial<'_, '_, T> {
-    /// Takes a choice if it costs less than the best so far.
-    fn improve(&mut self, best: &mut (Choice, u64), choice: Choice) {
-        let cost = self.cost(choice);
-        if cost < best.1 {
-            *best = (choice, cost);
-        }
-    }
-
-    /// Estimated size of the sample.
-    fn cost(&mut self, choice: Choice) -> u64 {
-        let mut cost = 0;
-        for batch in &self.sample {
-            let layout = &batch.tile.layout;
-            let starts: Vec<usize> = (0..batch.members.len()).map(|i| i * layout.nodes).collect();
-            self.symbols.q.resize(batch.members.len() * layout.nodes, 0);
-            self.symbols.delta.clear();
-            self.chunk.encode_batch(choice, batch, self.values, &starts, &mut self.symbols, self.scratch);
-            for start in starts {
-                for unit in &layout.units {
-                    let nodes = start + unit.start as usize..start + (unit.start + unit.len) as usize;
-                    let delta = self.symbols.delta.get(nodes.clone()).unwrap_or_default();
-                    cost += unit_cost(&self.symbols.q[nodes], delta, 8 * T::BYTES as u32);
+    #[inline(always)]
+    fn run(self) -> Costs {
+        let [z, y, x] = [0, 1, 2].map(|axis| probes(self.plan, self.region, axis));
+        let active: usize = [&z, &y, &x].iter().enumerate().map(|(a, p)| (p[0].is_new as usize) << a).sum();
+        let sets: Vec<usize> = (1..8).filter(|set| set & !active == 0).collect();
+        let splat = |p: &Probe<T>| Probes::new(&[*p]);
+        let (z_lanes, y_lanes): (Vec<_>, Vec<_>) = (z.iter().map(splat).collect(), y.iter().map(splat).collect());
+        let x_lanes: Vec<_> = x.chunks(WIDTH).map(Probes::new).collect();
+        let mut costs = [[0; 8]; 3];
+        let mut row = Row::default();
+        for along_z in &z_lanes {
+            for along_y in &y_lanes {
+                for along_x in &x_lanes {
+                    row.load(self.region, self.tiers, self.values, [along_z, along_y, along_x], active);
+                    for &points in self.candidates {
+                        row.interpolate(points as usize, [along_z, along_y, along_x], active);
+                        for &set in &sets {
+                            costs[points as usize][set] += row.cost(set);
+                        }
+                    }
                 }
             }
         }
-        cost
-    }
-
-    /// The axis along which the lone new nodes of step 0 have the smallest residuals, by the mean bit length in the
-    /// last batch tried; None where only one axis has such nodes.
-    fn smoothest(&self) -> Option<usize> {
-        let batch = self.sample.last()?;
-        let mut best: Option<(usize, u64, u64)> = None;
-        let mut axes = 0;
-        for (axis, places) in batch.tile.lone.iter().enumerate().filter(|(_, places)| !places.is_empty()) {
-            let tiles = self.symbols.q.chunks_exact(batch.tile.layout.nodes.max(1));
-            let length = |q: i16| 16 - q.unsigned_abs().leading_zeros() as u64;
-            let sum = tiles.map(|q| places.iter().map(|&p| length(q[p as usize])).sum::<u64>()).sum::<u64>();
-            let count = places.len() as u64;
-            if best.is_none_or(|(_, s, n)| sum * n < s * count) {
-                best = Some((axis, sum, count));
-            }
-            axes += 1;
-        }
-        best.filter(|_| axes > 1).map(|(axis, ..)| axis)
+        Costs { costs, predictions: (z.len() * y.len() * x.len() * sets.len()) as u64 }
     }
 }

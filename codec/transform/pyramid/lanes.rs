@@ -48,12 +48,16 @@ pub trait Real: Element {
     const EXACT_ROUNDED: Self;
     /// The largest |q|.
     const Q_MAX: Self;
+    /// Residuals of more steps than this cost no more.
+    const COST_LIMIT: Self;
     fn from_q(q: i16) -> Self;
     /// `a` if `first`, else `b`, without a branch.
     fn select(first: bool, a: Self, b: Self) -> Self;
     /// The low 16 bits of the pattern.
     fn low16(self) -> i16;
     fn next_down(self) -> Self;
+    /// Rounded to f32.
+    fn single(self) -> f32;
     /// Order-preserving map to integers of the type's width.
     fn ordered(self) -> u64;
     /// Inverse of [`Real::ordered`].
@@ -72,6 +76,7 @@ macro_rules! real {
             const ROUNDER: Self = (3u64 << ($mantissa - 1)) as $t;
             const EXACT_ROUNDED: Self = Self::ROUNDER - 32768.0;
             const Q_MAX: Self = 32767.0;
+            const COST_LIMIT: Self = 32768.0;
             #[inline(always)]
             fn from_q(q: i16) -> Self {
                 q as $t
@@ -87,6 +92,10 @@ macro_rules! real {
             }
             fn next_down(self) -> Self {
                 <$t>::next_down(self)
+            }
+            #[inline(always)]
+            fn single(self) -> f32 {
+                self as f32
             }
             #[inline(always)]
             fn ordered(self) -> u64 {

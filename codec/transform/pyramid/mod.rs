@@ -12,9 +12,11 @@ pub(crate) mod last;
 mod packet;
 pub(crate) mod plan;
 pub(crate) mod predict;
+mod probe;
 pub(crate) mod quantizer;
+mod sample;
 pub(crate) mod stencil;
-mod tiers;
+pub(crate) mod tiers;
 mod transpose;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::{Error, Region, Result};
 impl<T: Real> Chunk<'_, T> {
     /// Encodes the values of the chunk; with `keep` they become the reconstruction.
     pub fn pack(&self, values: &mut [T], points: Points, keep: bool, scratch: &mut Scratch<T>) -> Vec<u8> {
-        let choice = choose(self, values, points, scratch);
+        let choice = choose(self.plan, &self.region, &self.tiers, values, points);
         let symbols = self.encode(choice, values, keep, scratch);
         let mut bytes = vec![choice.to_byte()];
         encode_chunk(&self.shape().layout, &symbols, &mut bytes);

@@ -15,8 +15,6 @@ pub struct TilePlan<T> {
     pub steps: usize,
     /// Raster position of each coded node, in coding order.
     pub order: Vec<u32>,
-    /// For each axis, the coded nodes (places in coding order) that step 0 adds as new on that axis alone.
-    pub lone: [Vec<u32>; 3],
     /// Raster positions of the corners, in raster order.
     pub corners: Vec<u32>,
     pub layout: TileLayout,
@@ -27,31 +25,13 @@ impl<T: Element> TilePlan<T> {
         let dims = axes.each_ref().map(|a| a.len);
         let steps = axes.each_ref().map(|a| a.steps.len()).into_iter().max().unwrap_or(0);
         let (order, corners, layout) = (Vec::new(), Vec::new(), TileLayout::default());
-        let mut plan = Self { axes, dims, steps, order, lone: Default::default(), corners, layout };
+        let mut plan = Self { axes, dims, steps, order, corners, layout };
         plan.corners = plan.positions(steps, [0; 3], dims).collect();
         for step in (0..steps).rev() {
             plan.add_units(step, unit << step);
         }
         plan.layout.nodes = plan.order.len();
-        plan.find_lone();
         plan
-    }
-
-    fn find_lone(&mut self) {
-        let new = self.axes.each_ref().map(|axis| {
-            let mut new = vec![false; axis.len];
-            axis.steps.iter().take(1).flat_map(|s| &s.new).for_each(|&p| new[p as usize] = true);
-            new
-        });
-        let [_, my, mx] = self.dims;
-        for (place, &position) in self.order.iter().enumerate() {
-            let position = position as usize;
-            let at = [position / (my * mx), position / mx % my, position % mx];
-            let axes: usize = (0..3).filter(|&a| new[a][at[a]]).map(|a| 1 << a).sum();
-            if axes.is_power_of_two() {
-                self.lone[axes.trailing_zeros() as usize].push(place as u32);
-            }
-        }
     }
 
     /// Raster positions of the nodes of S(set) of all axes inside the box `lo..hi`.
@@ -127,6 +107,8 @@ pub struct ArrayPlan<T> {
     /// By [`TileSpot::plan`]; without nodes where the array has no such tile.
     tiles: Vec<TilePlan<T>>,
     chunks: Vec<ChunkPlan>,
+    /// For each axis: any tile but the last, the last tile.
+    pub axes: [[AxisPlan<T>; 2]; 3],
 }
 
 impl<T: Element> ArrayPlan<T> {
@@ -142,7 +124,7 @@ impl<T: Element> ArrayPlan<T> {
         };
         let tiles: Vec<_> = (0..8).map(tile).collect();
         let chunks = (0..8).map(|bits| ChunkPlan::new(&array, bits, differs, &tiles)).collect();
-        Self { array, tiles, chunks }
+        Self { array, tiles, chunks, axes }
     }
     pub fn tile(&self, spot: &TileSpot) -> &TilePlan<T> {
         &self.tiles[spot.plan]

@@ -144,28 +144,6 @@ device_struct! {
         pub class_count: u32,
         pub symbol_tables: u32,
     }
-    pub struct TrialArguments {
-        pub tables: CoderTables,
-        pub tiles: u64,
-        pub units: u64,
-        pub unit_first: u64,
-        pub q: u64,
-        pub delta: u64,
-        pub cost: u64,
-        pub best_cost: u64,
-        pub candidate: u64,
-        pub best: u64,
-        pub smoothest: u64,
-        pub last_batch: u64,
-        pub lone_first: u64,
-        pub lone: u64,
-        pub tile_count: u32,
-        pub chunk_count: u32,
-        pub bits: u32,
-        pub next: u32,
-        pub first: u32,
-        pub first_points: u32,
-    }
     pub struct CoderArguments {
         pub tables: CoderTables,
         pub tiles: u64,

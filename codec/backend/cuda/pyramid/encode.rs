@@ -3,9 +3,9 @@
 use super::super::gpu::Gpu;
 use super::super::reduce;
 use super::level::Worklist;
-use super::{Pyramid, Stage, Work};
+use super::{Pyramid, Stage};
 use crate::backend::{FrameInput, FrameSink};
-use crate::params::Points;
+use crate::transform::pyramid::choose::{Choices, choices};
 use crate::transform::pyramid::{Real, coarse};
 use crate::volume::Field;
 use crate::{Control, Result, ToleranceMap};
@@ -20,7 +20,7 @@ pub fn encode_frame<T: Real>(
 ) -> Result<()> {
     pyramid.begin(gpu, input.field)?;
     control.check()?;
-    pyramid.encode(gpu, input.tolerance, input.max_abs, input.params.points)?;
+    pyramid.encode(gpu, input.tolerance, input.max_abs, &choices(input)?)?;
     let chunks = pyramid.collect(gpu)?;
     control.check()?;
     let (frame, corners) = match pyramid.stages.len() {
@@ -61,56 +61,26 @@ impl<T: Real> Pyramid<T> {
             stage.values.reserve(gpu, stage.len() * T::BYTES)?;
             let list = stage.full_list()?;
             stage.coding.prepare(gpu, &list, stage.level.slots, T::BYTES, true)?;
-            if let Some(plan) = &stage.plan {
-                let (sample, last_batch) = Worklist::samples(plan, &stage.level)?;
-                stage.trials.prepare(gpu, &sample, &last_batch, T::BYTES)?;
-            }
         }
         Ok(())
     }
 
     /// Queues the whole encoder.
-    pub fn encode(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, points: Points) -> Result<()> {
+    pub fn encode(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, choices: &Choices) -> Result<()> {
         self.send_tiers(gpu, map, max_abs, true)?;
         let last = self.stages.len() - 1;
         self.run_last(gpu, true)?;
         for k in (0..=last).rev() {
             if k < last {
-                self.choose(gpu, k, points)?;
                 let stage = &self.stages[k];
+                let corners = vec![choices.corners.to_byte(); stage.coding.chunk_count as usize];
+                stage.coding.set_choices(gpu, if k == 0 { &choices.frame } else { &corners })?;
                 let result = if k == 0 { 0 } else { stage.values.address(gpu) };
                 let work = stage.work(gpu, true, result, [0; 3], stage.n);
                 self.run_tiles(gpu, k, &work)?;
             }
             let stage = &self.stages[k];
             stage.coding.encode(gpu, &self.coder, &stage.level, 8 * T::BYTES as u32)?;
-        }
-        Ok(())
-    }
-
-    /// Queues the trials that settle the choice of each chunk of stage `k`.
-    fn choose(&mut self, gpu: &Gpu, k: usize, points: Points) -> Result<()> {
-        let stage = &mut self.stages[k];
-        let best = stage.coding.choices(gpu);
-        let steps = stage.trials.steps(points, k == 0);
-        let sample = stage.trials.sample(gpu);
-        let n = stage.n;
-        stage.trials.improve(gpu, &self.coder, &stage.level, best, T::BYTES, (steps[0], 0))?;
-        for (number, &next) in steps.iter().enumerate().skip(1) {
-            let work = Work {
-                encode: true,
-                tiles: sample.tiles,
-                tile_count: sample.tile_count,
-                choices: sample.candidate,
-                q: sample.q,
-                delta: sample.delta,
-                result: 0,
-                lo: [0; 3],
-                hi: n,
-            };
-            self.run_tiles(gpu, k, &work)?;
-            let stage = &self.stages[k];
-            stage.trials.improve(gpu, &self.coder, &stage.level, best, T::BYTES, (next, number))?;
         }
         Ok(())
     }

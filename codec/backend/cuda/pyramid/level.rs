@@ -6,11 +6,10 @@ use super::arguments::{Chunk, Row, Tile, TileShape, Unit};
 use super::blob::Blob;
 use crate::entropy::class::slots::Slots;
 use crate::entropy::class::symbols::{self, ChunkLayout};
-use crate::transform::pyramid::lanes::W;
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
 use crate::transform::pyramid::predict::PASSES;
 use crate::transform::pyramid::stencil::{AxisPlan, POINTS};
-use crate::transform::pyramid::{Real, choose, last};
+use crate::transform::pyramid::{Real, last};
 use crate::volume::DType;
 use crate::{Error, Result};
 
@@ -28,9 +27,6 @@ pub struct Level {
     /// Of whole tiles: raster place of each coded node, and the inverse.
     pub order: u64,
     pub place: u64,
-    /// Per tile shape 4 numbers: where the lone nodes of each axis begin, and the end; then the nodes.
-    pub lone_first: u64,
-    pub lone: u64,
     pub units: u64,
     pub unit_first: u64,
     /// Units of each tile shape.
@@ -73,14 +69,12 @@ impl Level {
             blob.add(&tables.rows),
             blob.add(&tables.order),
             blob.add(&tables.place),
-            blob.add(&tables.lone_first),
-            blob.add(&tables.lone),
             blob.add(&units),
             blob.add(&first),
         ];
         let mut memory = Buffer::default();
         let base = blob.upload(gpu, &mut memory)?;
-        let [shapes, table, rows, order, place, lone_first, lone, units, unit_first] = at.map(|offset| base + offset);
+        let [shapes, table, rows, order, place, units, unit_first] = at.map(|offset| base + offset);
         let units_in_tile = shape_units.iter().copied().max().unwrap_or(0);
         let (slots, tile_nodes) = (slots.count as u32, nodes as u32);
         Ok(Self {
@@ -90,8 +84,6 @@ impl Level {
             rows,
             order,
             place,
-            lone_first,
-            lone,
             units,
             unit_first,
             shape_units,
@@ -121,21 +113,11 @@ struct Tables<T> {
     rows: Vec<Row<T>>,
     order: Vec<u16>,
     place: Vec<u16>,
-    lone_first: Vec<u32>,
-    lone: Vec<u32>,
 }
 
 impl<T> Default for Tables<T> {
     fn default() -> Self {
-        Self {
-            shapes: Vec::new(),
-            table: Vec::new(),
-            rows: Vec::new(),
-            order: Vec::new(),
-            place: Vec::new(),
-            lone_first: Vec::new(),
-            lone: Vec::new(),
-        }
+        Self { shapes: Vec::new(), table: Vec::new(), rows: Vec::new(), order: Vec::new(), place: Vec::new() }
     }
 }
 
@@ -144,12 +126,6 @@ impl<T: Real> Tables<T> {
         if whole && self.order.is_empty() {
             self.add_whole(plan);
         }
-
-        for lone in &plan.lone {
-            self.lone_first.push(self.lone.len() as u32);
-            self.lone.extend(lone);
-        }
-        self.lone_first.push(self.lone.len() as u32);
         let dims = plan.dims.map(|d| d as u32);
         let shift_y = bits(dims[2]);
         let shift_z = shift_y + bits(dims[1]);
@@ -285,26 +261,6 @@ impl Worklist {
             list.add_chunk(tile, shape.layout.nodes);
         }
         list.close()
-    }
-
-    /// The tiles of each chunk on which choices are tried, and which of them (begin, end) the CPU has in its last batch.
-    pub fn samples<T: Real>(plan: &ArrayPlan<T>, level: &Level) -> Result<(Self, Vec<[u32; 2]>)> {
-        let (mut list, mut last) = (Self::default(), Vec::new());
-        for index in 0..plan.array.chunks().iter().product() {
-            let region = plan.array.chunk_box(index);
-            let shape = plan.chunk(&region);
-            let sample = choose::sample(shape);
-            let begin = list.tiles.len() + (sample.len().max(1) - 1) / W * W;
-            for i in sample {
-                let spot = &shape.spots[i];
-                let at = std::array::from_fn(|a| (region.lo[a] + spot.lo[a]) as u32);
-                let start = list.nodes;
-                list.add_tile(level, at, spot.plan, start, index);
-                list.nodes += plan.tile(spot).layout.nodes as u64;
-            }
-            last.push([begin as u32, list.tiles.len() as u32]);
-        }
-        Ok((list.close()?, last))
     }
 
     /// The last array: one tile in one chunk.

@@ -6,7 +6,6 @@ mod coder;
 mod decode;
 mod encode;
 mod level;
-mod trial;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
@@ -22,7 +21,6 @@ use coder::{Coder, Coding};
 pub(super) use decode::decode_frame;
 pub(super) use encode::encode_frame;
 use level::Level;
-use trial::Trials;
 
 /// Shared memory that a block may ask for on every device the kernels are written for.
 const SHARED_LIMIT: usize = 160 * 1024;
@@ -48,7 +46,6 @@ struct Stage<T> {
     n: [usize; 3],
     level: Level,
     coding: Coding,
-    trials: Trials,
     /// The array's values, then its reconstruction.
     values: Buffer,
     /// The tier of each node, or of each block of the frame.
@@ -230,7 +227,7 @@ impl<T: Real> Stage<T> {
             None => Level::last::<T>(gpu, n.iter().product())?,
         };
         let [values, tiers] = [Buffer::default(), Buffer::default()];
-        Ok(Self { plan, n, level, coding: Coding::default(), trials: Trials::default(), values, tiers })
+        Ok(Self { plan, n, level, coding: Coding::default(), values, tiers })
     }
     fn len(&self) -> usize {
         self.n.iter().product()

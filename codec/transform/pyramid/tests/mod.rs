@@ -17,6 +17,8 @@ use crate::volume::SliceField;
 use crate::{Control, Params, Region, Result, Shape, Tier, ToleranceMap};
 use std::sync::Mutex;
 
+mod choices;
+
 /// The values of a little-endian C-order .npy file.
 fn npy<const B: usize, V>(bytes: &[u8], convert: fn([u8; B]) -> V) -> Vec<V> {
     let header = u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
@@ -25,7 +27,7 @@ fn npy<const B: usize, V>(bytes: &[u8], convert: fn([u8; B]) -> V) -> Vec<V> {
 
 macro_rules! vector {
     ($part:literal) => {
-        include_bytes!(concat!("../../../tests/data/pyramid/pyramid_16x24x8_tile8_points4_parity_", $part, ".npy"))
+        include_bytes!(concat!("../../../../tests/data/pyramid/pyramid_16x24x8_tile8_points4_parity_", $part, ".npy"))
     };
 }
 
@@ -243,13 +245,18 @@ fn slow_prediction<T: Real>(
     sum * [T::ZERO, T::ONE, T::HALF, T::THIRD][kept.len()]
 }
 
-/// Both decoders on one input with random tiers.
-fn agree<T: Real>(n: [usize; 3], tile: u8, points: Points) {
-    let mut state = 7u64;
-    let mut random = || {
+/// Reproducible numbers in 0..1.
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as f64 / (1u64 << 31) as f64
-    };
+    }
+}
+
+/// Both decoders on one input with random tiers.
+fn agree<T: Real>(n: [usize; 3], tile: u8, points: Points) {
+    let mut random = random(7);
     let values: Vec<T> = (0..n.iter().product::<usize>())
         .map(|i| T::from_f64((i as f64 * 0.013).sin() * 3.0 + (i / n[2] % 40) as f64 * 0.1 + random() * 0.01))
         .collect();
