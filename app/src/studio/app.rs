@@ -1,11 +1,13 @@
 //! The window: lays out panels and views, hands input to the state.
 
 use super::command::Command;
+use super::gpu::snapshot::Gpu;
 use super::luts::Luts;
 use super::panels;
 use super::state::State;
 use super::state::document::OpenRequest;
 use super::state::files::Settings;
+use super::state::project::AUTOSAVE;
 use super::views::geometry::{VIEW_NAMES, view_title};
 use super::views::{slice_view, volume_view};
 use super::{gpu, keys, theme};
@@ -31,13 +33,16 @@ pub struct Studio {
 impl Studio {
     pub fn new(cc: &eframe::CreationContext, file: Option<String>, hints: OpenHints) -> Self {
         theme::install(&cc.egui_ctx);
+        let mut gpu_of_window = None;
         if let Some(render) = &cc.wgpu_render_state {
             gpu::install(render);
+            gpu_of_window = Some(Gpu { device: render.device.clone(), queue: render.queue.clone() });
             let info = render.adapter.get_info();
             let name = format!("{} ({:?})", info.name, info.backend);
             cc.egui_ctx.data_mut(|d| d.insert_temp(keys::adapter_id(), name));
         }
         let mut studio = Self::with_context(&cc.egui_ctx, Settings::load());
+        studio.state.gpu = gpu_of_window;
         studio.state.start(file, hints);
         studio
     }
@@ -83,6 +88,10 @@ impl Studio {
         panels::save::show(&ctx, state);
         panels::help::show(&ctx, state);
         panels::notices::show(&ctx, state);
+        panels::question::show(&ctx, state);
+        if state.settings.autosave_due {
+            ctx.request_repaint_after(AUTOSAVE);
+        }
         if self.state.update() {
             ctx.request_repaint();
         }
@@ -98,6 +107,10 @@ impl Studio {
 impl eframe::App for Studio {
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
         self.show(ui);
+    }
+
+    fn on_exit(&mut self) {
+        self.state.autosave_at_exit();
     }
 }
 
@@ -135,17 +148,21 @@ fn results_panel(ui: &mut Ui, state: &State) {
 }
 
 fn side(ui: &mut Ui, state: &State) {
-    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        ui.add_space(4.0);
-        panels::tool_options::show(ui, state);
-        ui.separator();
-        panels::shell::section(ui, "Tiers", true, |ui| panels::tiers::show(ui, state));
-        panels::shell::section(ui, "Regions", true, |ui| panels::regions::show(ui, state));
-        panels::shell::section(ui, "Tolerance map", true, |ui| panels::display::overlay(ui, state));
-        panels::shell::section(ui, "Run", true, |ui| panels::run::show(ui, state));
-        panels::shell::section(ui, "Compare", true, |ui| panels::compare::show(ui, state));
-        panels::shell::section(ui, "Display", false, |ui| panels::display::show(ui, state));
-    });
+    // Room for the scroll bar, so that nothing to drag lies under it.
+    let frame = egui::Frame::new().inner_margin(egui::Margin { right: 10, ..egui::Margin::ZERO });
+    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| frame.show(ui, |ui| sections(ui, state)));
+}
+
+fn sections(ui: &mut Ui, state: &State) {
+    ui.add_space(4.0);
+    panels::shell::steady(ui, "tool", |ui| panels::tool_options::show(ui, state));
+    ui.separator();
+    panels::shell::section(ui, "Tiers", true, |ui| panels::tiers::show(ui, state));
+    panels::shell::section(ui, "Regions", true, |ui| panels::regions::show(ui, state));
+    panels::shell::section(ui, "Tolerance map", true, |ui| panels::display::overlay(ui, state));
+    panels::shell::section(ui, "Run", true, |ui| panels::run::show(ui, state));
+    panels::shell::section(ui, "Compare", true, |ui| panels::compare::show(ui, state));
+    panels::shell::section(ui, "Display", false, |ui| panels::display::show(ui, state));
 }
 
 fn dropped_files(ctx: &egui::Context, state: &State) {

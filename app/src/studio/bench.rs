@@ -3,12 +3,11 @@
 use super::app::Studio;
 use super::command::Command;
 use super::data::memory::MemoryDataset;
-use super::data::owned::Owned;
 use super::roi::model::Measure;
 use super::state::document::Document;
 use super::state::tools::{Tool, Tools};
 use blockmgard::Shape;
-use blockmgard::volume::{Metadata, OpenHints, Values, Volume};
+use blockmgard::volume::{Metadata, OpenHints, Values, VecField, Volume};
 use eframe::egui::{self, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, pos2, vec2};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -43,7 +42,7 @@ fn generated(side: usize) -> anyhow::Result<Volume> {
         out.iter_mut().enumerate().for_each(|(x, o)| *o = base + (x as f32 * 0.05 + z * 0.7).sin() + y * z * 0.01);
     });
     let shape = Shape::new(&[side; 3])?;
-    let values = Values::F32(Arc::new(Owned::new(values, shape.n)));
+    let values = Values::F32(Arc::new(VecField::new(values, shape.n)));
     Ok(Volume { shape, values, meta: Metadata::default(), missing: vec![] })
 }
 

@@ -2,7 +2,7 @@
 
 use super::gpu::colormap::ColorMap;
 use super::roi::model::{RegionId, RegionKind, TierDef};
-use super::state::compare::Compare;
+use super::state::compare::{Compare, LayerChoice};
 use super::state::display::{Display, PaneView};
 use super::state::document::OpenRequest;
 use super::state::tools::{Tool, Tools};
@@ -19,6 +19,8 @@ pub enum Command {
     OpenSample,
     /// Ask for a project or ROI spec.
     AskProject,
+    /// The answer to the question whether a value means "missing".
+    Missing(bool),
     /// Another variable or step of the open file.
     OpenVariable {
         variable: usize,
@@ -60,6 +62,8 @@ pub enum Command {
     Tier(usize),
     SetTiers(Vec<TierDef>),
     RemoveTier(usize),
+    /// Swap a tier with the one above it.
+    RaiseTier(usize),
     /// A brush or eraser drag: voxel positions along it, in order.
     StrokeBegin {
         erase: bool,
@@ -79,7 +83,10 @@ pub enum Command {
     SetRegionKind(RegionId, RegionKind),
     Flood([usize; 3]),
     ApplyThreshold,
+    /// Show an operation on the selected painted region; then apply or cancel it.
     Morphology(Morphology),
+    ApplyMorphology,
+    CancelMorphology,
     ImportMask,
     Undo,
     Redo,
@@ -121,8 +128,39 @@ pub enum Morphology {
     FillBetween,
 }
 
-/// What can be written to a file; the path is asked for.
+impl Morphology {
+    pub const ALL: [Self; 5] = [Self::Grow, Self::Shrink, Self::KeepLargest, Self::RemoveSmall, Self::FillBetween];
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Grow => "Grow by one block",
+            Self::Shrink => "Shrink by one block",
+            Self::KeepLargest => "Keep the largest island",
+            Self::RemoveSmall => "Remove islands under 8 blocks",
+            Self::FillBetween => "Fill between painted slices",
+        }
+    }
+}
+
+/// Which picture is exported, and how large.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PictureForm {
+    pub view: PictureView,
+    pub layer: LayerChoice,
+    /// Regions drawn over the values, or shells in the 3-D view.
+    pub overlay: bool,
+    /// Pixels per voxel; for the 3-D view, its size on screen times this.
+    pub scale: u32,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureView {
+    /// The slice through the crosshair across this axis.
+    Slice(usize),
+    Volume,
+}
+
+/// What can be written to a file; the path is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Export {
     Spec,
     Masks,
@@ -130,7 +168,7 @@ pub enum Export {
     Project,
     Stream(u64),
     Reconstruction(u64),
-    ViewPicture,
+    Picture(PictureForm),
     TableCsv,
     TableJson,
     Report,

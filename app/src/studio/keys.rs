@@ -5,7 +5,7 @@ use super::state::State;
 use super::state::display::{Display, Overlay};
 use super::state::tools::{Tool, Tools};
 use super::views::gestures::resized;
-use eframe::egui::{Context, Id, Key, KeyboardShortcut, Modifiers};
+use eframe::egui::{Context, Id, Key, KeyboardShortcut, Modifiers, Popup};
 
 type Rows = &'static [(&'static str, &'static str)];
 
@@ -85,14 +85,18 @@ pub fn handle(ctx: &Context, state: &State) {
     if ctx.input(|i| i.key_pressed(Key::F5)) {
         send(Command::RunCurrent);
     }
-    // A dialog in front keeps the letters from the tools behind it.
-    if state.save.is_some() || state.windows.open_dialog || state.windows.help {
+    // A dialog or an open menu keeps the keys from the tools behind it.
+    if Popup::is_any_open(ctx) || state.save.is_some() || state.windows.open_dialog || state.windows.help {
         return;
     }
     if ctx.text_edit_focused() || ctx.input(|i| i.modifiers.any() && !i.modifiers.shift_only()) {
         return;
     }
     let pressed = |key| ctx.input(|i| i.key_pressed(key));
+    if state.pending_morph.is_some() && (pressed(Key::Enter) || pressed(Key::Escape)) {
+        let apply = pressed(Key::Enter);
+        return send(if apply { Command::ApplyMorphology } else { Command::CancelMorphology });
+    }
     tools(state, &pressed);
     slices(state, &pressed);
     display(state, &pressed);

@@ -46,6 +46,11 @@ pub fn accent(dark: bool) -> Color32 {
     if dark { Color32::from_rgb(86, 156, 230) } else { Color32::from_rgb(28, 104, 190) }
 }
 
+/// Ground of the one button that does the main deed; white text is readable on it.
+pub fn primary(dark: bool) -> Color32 {
+    if dark { Color32::from_rgb(34, 108, 178) } else { Color32::from_rgb(28, 104, 190) }
+}
+
 /// Installs both themes.
 pub fn install(ctx: &egui::Context) {
     for (theme, dark) in [(Theme::Dark, true), (Theme::Light, false)] {
@@ -82,6 +87,8 @@ fn visuals(dark: bool) -> Visuals {
     v.window_stroke = Stroke::new(1.0, gray(60, 200));
     v.selection.bg_fill = if dark { Color32::from_rgb(38, 79, 120) } else { Color32::from_rgb(190, 217, 247) };
     v.selection.stroke = Stroke::new(1.0, if dark { Color32::from_gray(240) } else { Color32::from_gray(20) });
+    v.error_fg_color = tint([255, 128, 118], [178, 24, 32]);
+    v.warn_fg_color = tint([245, 180, 80], [150, 88, 0]);
     v.hyperlink_color = accent;
     v.widgets.noninteractive.bg_stroke = Stroke::new(1.0, gray(48, 214));
     v.widgets.noninteractive.fg_stroke = Stroke::new(1.0, gray(196, 50));

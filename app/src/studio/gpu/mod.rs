@@ -4,6 +4,7 @@ pub mod adapter;
 pub mod colormap;
 pub mod raycast;
 pub mod slice;
+pub mod snapshot;
 mod texture;
 
 use eframe::{egui_wgpu, wgpu};

@@ -128,7 +128,9 @@ impl RayRenderer {
             sample_count: 1,
             dimension: wgpu::TextureDimension::D2,
             format: PICTURE_FORMAT,
-            usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::TEXTURE_BINDING,
+            usage: wgpu::TextureUsages::RENDER_ATTACHMENT
+                | wgpu::TextureUsages::TEXTURE_BINDING
+                | wgpu::TextureUsages::COPY_SRC,
             view_formats: &[],
         });
         let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
@@ -141,6 +143,21 @@ impl RayRenderer {
             ],
         });
         self.picture = Some(Picture { view, bind_group, size, drawn: None });
+    }
+
+    /// Draws one picture and returns its texture.
+    pub fn draw_once(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        encoder: &mut wgpu::CommandEncoder,
+        callback: &RayCallback,
+    ) -> Option<&wgpu::Texture> {
+        self.fit_picture(device, callback.size);
+        self.upload(device, queue, callback);
+        queue.write_buffer(&self.uniforms, 0, bytemuck::bytes_of(&callback.uniforms));
+        self.draw(device, encoder);
+        self.picture.as_ref().map(|p| p.view.texture())
     }
 
     /// Uploads what is new; says whether anything was.

@@ -34,7 +34,8 @@ pub fn show(ui: &mut Ui, state: &State) {
     }
 }
 
-fn layer(ui: &mut Ui, state: &State, label: &str, choice: &mut LayerChoice) {
+/// A choice among the original, the runs and their errors.
+pub fn layer(ui: &mut Ui, state: &State, label: &str, choice: &mut LayerChoice) {
     shell::field(ui, label, |ui| {
         egui::ComboBox::from_id_salt(label).selected_text(state.layer_name(*choice)).width(190.0).truncate().show_ui(
             ui,

@@ -89,10 +89,15 @@ fn level(ui: &mut Ui, state: &State, display: &mut Display) {
             ui.end_row();
         }
     });
-    if let Some(e) = state.estimate() {
-        let text = format!("Expected: {:.3} bits per value, ratio {:.1}", e.bits_per_value, e.ratio);
-        ui.label(RichText::new(text).small())
-            .on_hover_text(format!("Judged by the run {}; one bit per halved tolerance", e.run));
+    match state.estimate() {
+        Some(e) => {
+            let text = format!("Expected: {:.3} bits per value, ratio {:.1}", e.bits_per_value, e.ratio);
+            ui.label(RichText::new(text).small())
+                .on_hover_text(format!("Judged by the run {}; one bit per halved tolerance", e.run));
+        }
+        None => {
+            ui.label(RichText::new("Expected size: known after the first run").small().color(shell::weak(ui)));
+        }
     }
     let tau = result.levels.get(level).map_or(f64::INFINITY, |m| m.strictest());
     ui.label(RichText::new(format!("tau_global after level {level}: {}", shell::number(tau))).small())

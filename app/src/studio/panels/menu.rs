@@ -4,7 +4,11 @@ use crate::studio::command::{Command, Export};
 use crate::studio::keys;
 use crate::studio::state::State;
 use crate::studio::state::document::OpenRequest;
-use eframe::egui::{self, Button, Ui};
+use crate::studio::state::runs::RunRequest;
+use crate::studio::theme;
+use eframe::egui::{self, Align, Button, Color32, Layout, RichText, Ui, vec2};
+
+const COMPARE_THREE: &str = "Uniform at the strictest tier, then hybrid and pyramid with the regions";
 
 pub fn show(ui: &mut Ui, state: &State) {
     egui::MenuBar::new().ui(ui, |ui| {
@@ -14,7 +18,26 @@ pub fn show(ui: &mut Ui, state: &State) {
         ui.menu_button("Export", |ui| export(ui, state));
         ui.menu_button("Help", |ui| help(ui, state));
         variables(ui, state);
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| run_buttons(ui, state));
     });
+}
+
+/// The main deed of the program, always in sight.
+fn run_buttons(ui: &mut Ui, state: &State) {
+    let open = state.document.is_some();
+    let text = RichText::new("Run").color(Color32::WHITE).strong();
+    let run = Button::new(text).fill(theme::primary(state.dark)).min_size(vec2(64.0, 22.0));
+    let title = state.runs.settings.title();
+    let response = ui.add_enabled(open, run).on_hover_text(format!("Compress, decompress and measure: {title} (F5)"));
+    if response.clicked() {
+        state.commands.send(Command::RunCurrent);
+    }
+    if ui.add_enabled(open, Button::new("Compare three")).on_hover_text(COMPARE_THREE).clicked() {
+        RunRequest::three().into_iter().for_each(|request| state.commands.send(Command::Run(request)));
+    }
+    if !state.runs.queue.is_empty() {
+        ui.label(RichText::new(format!("{} waiting", state.runs.queue.len())).weak());
+    }
 }
 
 /// A menu entry with its key; sends the command and closes the menu.
@@ -68,11 +91,18 @@ fn view(ui: &mut Ui, state: &State) {
 
 fn export(ui: &mut Ui, state: &State) {
     let open = state.document.is_some();
+    // The run that the other panels talk about: of layer B, else of layer A, else the last.
+    let run = state.plotted_run();
+    let id = run.map_or(0, |r| r.id);
+    let named = |what: &str| run.map_or_else(|| format!("{what}…"), |r| format!("{what} of {}…", r.name));
+    item(ui, state, run.is_some(), &named("Stream (.bmg)"), "", || Command::Export(Export::Stream(id)));
+    item(ui, state, run.is_some(), &named("Reconstruction"), "", || Command::Export(Export::Reconstruction(id)));
+    ui.separator();
     for (text, what) in [
         ("ROI spec…", Export::Spec),
-        ("Painted mask…", Export::Masks),
+        ("Regions as labels…", Export::Masks),
         ("Tolerance map…", Export::Map),
-        ("Picture of the views…", Export::ViewPicture),
+        ("Picture of a view…", Export::Picture(state.picture_form())),
     ] {
         item(ui, state, open, text, "", || Command::Export(what));
     }
@@ -101,6 +131,9 @@ fn variables(ui: &mut Ui, state: &State) {
     ui.separator();
     ui.label(egui::RichText::new(document.path.file_name().map(|n| n.to_string_lossy()).unwrap_or_default()).strong())
         .on_hover_text(document.path.display().to_string());
+    if let Some(stream) = &document.stream {
+        ui.label(RichText::new(&stream.summary).weak());
+    }
     let variables = document.dataset.variables();
     let now = &variables[document.variable];
     if variables.len() > 1 {
@@ -116,7 +149,10 @@ fn variables(ui: &mut Ui, state: &State) {
     }
     if now.steps() > 1 {
         let mut step = document.step;
-        let drag = egui::DragValue::new(&mut step).range(0..=now.steps() - 1).prefix("step ");
+        let drag = egui::DragValue::new(&mut step)
+            .range(0..=now.steps() - 1)
+            .prefix("step ")
+            .suffix(format!(" / {}", now.steps() - 1));
         if ui.add(drag).accessible_name("Step").changed() {
             state.commands.send(Command::OpenVariable { variable: document.variable, step });
         }

@@ -7,6 +7,7 @@ pub mod menu;
 pub mod notices;
 pub mod open;
 pub mod plots;
+pub mod question;
 pub mod region_edit;
 pub mod regions;
 pub mod results;

@@ -1,4 +1,4 @@
-//! Messages in the lower right corner.
+//! Messages above the views.
 
 use crate::studio::command::Command;
 use crate::studio::state::State;
@@ -10,7 +10,7 @@ pub fn show(ctx: &Context, state: &State) {
     }
     egui::Area::new(egui::Id::unique("notices"))
         .order(egui::Order::Foreground)
-        .anchor(egui::Align2::RIGHT_BOTTOM, vec2(-12.0, -40.0))
+        .anchor(egui::Align2::CENTER_TOP, vec2(-130.0, 34.0))
         .show(ctx, |ui| {
             for (i, notice) in state.notices.iter().enumerate().rev().take(4) {
                 let color =

@@ -5,7 +5,7 @@ use crate::studio::command::Command;
 use crate::studio::state::State;
 use crate::studio::state::document::{OpenRequest, raw_suggestions};
 use blockmgard::volume::{OpenHints, StoredType};
-use eframe::egui::{self, Context, Id, Key, RichText, Ui};
+use eframe::egui::{self, Context, Id, RichText, Ui};
 use std::path::Path;
 
 /// What is typed so far.
@@ -33,10 +33,11 @@ impl Default for Form {
 }
 
 pub fn show(ctx: &Context, state: &State) {
-    if !state.windows.open_dialog {
-        return;
-    }
     let id = Id::unique("open form");
+    if !state.windows.open_dialog {
+        // What was typed for one file is no start for the next.
+        return ctx.data_mut(|d| d.remove::<Form>(id));
+    }
     let mut form = ctx.data_mut(|d| d.get_temp::<Form>(id)).unwrap_or_default();
     if let Some((path, _)) = &state.open_error
         && form.path.is_empty()
@@ -51,35 +52,21 @@ pub fn show(ctx: &Context, state: &State) {
         content(ui, state, &mut form);
     });
     let close = modal.should_close();
-    ctx.data_mut(|d| {
-        if close {
-            d.remove_temp::<Form>(id)
-        } else {
-            d.insert_temp(id, form);
-            None
-        }
-    });
+    ctx.data_mut(|d| d.insert_temp(id, form));
     if close {
         state.commands.send(Command::ShowOpenDialog(false));
     }
 }
 
 fn content(ui: &mut Ui, state: &State, form: &mut Form) {
-    let mut go = false;
-    ui.horizontal(|ui| {
-        let edit = egui::TextEdit::singleline(&mut form.path).hint_text("Path, or path:variable").desired_width(410.0);
-        let response = ui.add(edit).accessible_name("Path");
-        if ui.memory(|m| m.focused().is_none()) {
-            response.request_focus();
-        }
-        go = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
-        if ui.button("Browse…").clicked() {
-            state.commands.send(Command::AskOpen);
-        }
-    });
+    let (mut go, browse) = shell::path_field(ui, &mut form.path, "Path, or path:variable");
+    if browse {
+        state.commands.send(Command::AskOpen);
+    }
     if let Some((path, error)) = &state.open_error {
         ui.add_space(4.0);
-        ui.colored_label(ui.visuals().error_fg_color, format!("{path}: {error}"));
+        let text = if error.contains(path.as_str()) { error.clone() } else { format!("{path}: {error}") };
+        ui.colored_label(ui.visuals().error_fg_color, text);
     }
     ui.add_space(4.0);
     ui.checkbox(&mut form.raw, "Raw values: state shape and type");

@@ -17,9 +17,10 @@ pub fn show(ui: &mut Ui, state: &State) {
     if let Some(region) = selected {
         super::region_edit::show(ui, state, region);
     }
+    pending(ui, state);
     ui.horizontal_wrapped(|ui| {
         let painted = selected.is_some_and(|r| matches!(r.kind, RegionKind::Painted(_)));
-        ui.menu_button("Modify", |ui| modify_menu(ui, state, painted));
+        ui.menu_button("Modify…", |ui| modify_menu(ui, state, painted));
         if ui.button("Import mask…").on_hover_text("A file of the volume's shape; non-zero is inside").clicked() {
             state.commands.send(Command::ImportMask);
         }
@@ -30,19 +31,32 @@ fn modify_menu(ui: &mut Ui, state: &State, painted: bool) {
     if !painted {
         ui.label(RichText::new("Select a painted region in the list first").color(shell::weak(ui)));
     }
-    let items = [
-        (Morphology::Grow, "Grow by one block"),
-        (Morphology::Shrink, "Shrink by one block"),
-        (Morphology::KeepLargest, "Keep the largest island"),
-        (Morphology::RemoveSmall, "Remove islands under 8 blocks"),
-        (Morphology::FillBetween, "Fill between painted slices"),
-    ];
-    for (operation, name) in items {
-        if ui.add_enabled(painted, egui::Button::new(name)).clicked() {
+    for operation in Morphology::ALL {
+        if ui.add_enabled(painted, egui::Button::new(operation.title())).clicked() {
             state.commands.send(Command::Morphology(operation));
             ui.close();
         }
     }
+}
+
+/// What an operation that is shown would change, and the choice.
+fn pending(ui: &mut Ui, state: &State) {
+    let Some(shown) = &state.pending_morph else { return };
+    let change = |n: u64, what: &str| (n > 0).then(|| format!("{} voxels {what}", shell::count(n as usize)));
+    let changes: Vec<String> =
+        [change(shown.added, "more"), change(shown.removed, "fewer")].into_iter().flatten().collect();
+    let stroke = egui::Stroke::new(1.0, crate::studio::theme::accent(state.dark));
+    egui::Frame::new().stroke(stroke).corner_radius(5).inner_margin(egui::Margin::symmetric(8, 6)).show(ui, |ui| {
+        ui.label(format!("{}: {}", shown.operation.title(), changes.join(", ")));
+        ui.horizontal(|ui| {
+            if ui.button("Apply").on_hover_text("Enter").clicked() {
+                state.commands.send(Command::ApplyMorphology);
+            }
+            if ui.button("Cancel").on_hover_text("Esc").clicked() {
+                state.commands.send(Command::CancelMorphology);
+            }
+        });
+    });
 }
 
 fn row(ui: &mut Ui, state: &State, region: &RegionItem) {
@@ -58,7 +72,6 @@ fn row(ui: &mut Ui, state: &State, region: &RegionItem) {
             }
             let color = state.roi.tiers.get(region.tier).map_or([128; 3], |t| t.color);
             shell::swatch(ui, color, 10.0);
-            name(ui, state, region, selected);
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 let delete = ui.add(egui::Button::new("×").frame(false).min_size(vec2(18.0, 18.0)));
                 delete.widget_info(|| {
@@ -68,6 +81,10 @@ fn row(ui: &mut Ui, state: &State, region: &RegionItem) {
                     state.commands.send(Command::RemoveRegion(region.id));
                 }
                 tier_menu(ui, state, region);
+                // What is left belongs to the name, cut where it is too long.
+                ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                    name(ui, state, region, selected)
+                });
             });
         });
         ui.horizontal(|ui| {
@@ -80,8 +97,9 @@ fn row(ui: &mut Ui, state: &State, region: &RegionItem) {
 fn name(ui: &mut Ui, state: &State, region: &RegionItem, selected: bool) {
     let id = ui.scope_id().with("rename");
     let Some(mut text) = ui.data_mut(|d| d.get_temp::<String>(id)) else {
-        let button = egui::Button::new(region.name.as_str()).frame(false);
-        let response = ui.add(button).on_hover_text("Click to select, double-click to rename");
+        let button = egui::Button::new(region.name.as_str()).frame(false).truncate();
+        let response =
+            ui.add(button).on_hover_text(format!("{}\nClick to select, double-click to rename", region.name));
         if response.double_clicked() {
             ui.data_mut(|d| d.insert_temp(id, region.name.clone()));
         } else if response.clicked() {

@@ -63,14 +63,12 @@ fn table(ui: &mut Ui, state: &State) {
 }
 
 fn heading(ui: &mut Ui, state: &State, column: Column, name: &str, what: &str) {
-    let mark = match state.runs.sort {
-        Some((c, true)) if c == column => " ▼",
-        Some((c, false)) if c == column => " ▲",
-        _ => "",
-    };
-    let button = egui::Button::new(RichText::new(format!("{name}{mark}")).strong()).frame(false);
+    let button = egui::Button::new(RichText::new(name).strong()).frame(false);
     if ui.add(button).on_hover_text(what).clicked() {
         state.commands.send(Command::Runs(RunEdit::Sort(column)));
+    }
+    if let Some((_, descending)) = state.runs.sort.filter(|(c, _)| *c == column) {
+        shell::triangle(ui, !descending, egui::Sense::hover());
     }
 }
 
@@ -95,16 +93,12 @@ fn cell(ui: &mut Ui, state: &State, run: &Run, column: Column) {
         Column::Compress => format!("{:.3}  ({:.3})", run.compress.gbps, run.compress.kernel_gbps),
         Column::Decompress => format!("{:.3}", run.decompress_gbps()),
         Column::Error => return error(ui, run),
-        Column::Psnr => decibels(m.psnr_db),
-        Column::RoiPsnr => m.roi_psnr_db.map_or_else(|| "–".to_owned(), decibels),
+        Column::Psnr => shell::decibels(m.psnr_db),
+        Column::RoiPsnr => m.roi_psnr_db.map_or_else(|| "–".to_owned(), shell::decibels),
         Column::Ssim => m.ssim.as_ref().map_or_else(|| "–".to_owned(), |s| format!("{:.5}", s.value)),
         Column::Device => run.compress.device.clone(),
     };
     ui.add(egui::Label::new(text).truncate());
-}
-
-fn decibels(db: f64) -> String {
-    if db.is_infinite() { "exact".to_owned() } else { format!("{db:.2}") }
 }
 
 fn error(ui: &mut Ui, run: &Run) {
@@ -123,7 +117,7 @@ fn error(ui: &mut Ui, run: &Run) {
                 ui.label(shell::number(tier.tau));
                 ui.label(shell::number(tier.max_error));
                 ui.label(format!("{:.4}", tier.max_error_over_tau));
-                ui.label(decibels(tier.psnr_db));
+                ui.label(shell::decibels(tier.psnr_db));
                 ui.end_row();
             }
         });

@@ -34,27 +34,10 @@ pub fn show(ui: &mut Ui, state: &State) {
         if ui.add_enabled(enabled, run).on_hover_text("Compress, decompress and measure (F5)").clicked() {
             state.commands.send(Command::Run(settings.clone()));
         }
-        if ui
-            .add_enabled(enabled, egui::Button::new("Compare three"))
-            .on_hover_text("Uniform at the strictest tier, then hybrid and pyramid with the regions")
-            .clicked()
-        {
-            for request in three() {
-                state.commands.send(Command::Run(request));
-            }
-        }
-        if !state.runs.queue.is_empty() {
-            ui.label(RichText::new(format!("{} waiting", state.runs.queue.len())).color(shell::weak(ui)));
-        }
     });
     if settings != state.runs.settings {
         state.commands.send(Command::Runs(RunEdit::Settings(settings)));
     }
-}
-
-fn three() -> Vec<RunRequest> {
-    let presets = RunRequest::presets();
-    [4, 1, 0].into_iter().map(|i| presets[i].2.clone()).collect()
 }
 
 fn presets(ui: &mut Ui, settings: &mut RunRequest) {

@@ -4,11 +4,37 @@ use eframe::egui::{self, Color32, Response, RichText, Sense, Ui, vec2};
 
 /// A titled section of the side panel that can be folded.
 pub fn section(ui: &mut Ui, title: &str, open: bool, content: impl FnOnce(&mut Ui)) {
-    egui::CollapsingHeader::new(RichText::new(title).strong()).default_open(open).show(ui, |ui| {
-        ui.add_space(2.0);
-        content(ui);
-        ui.add_space(4.0);
+    steady(ui, title, |ui| {
+        egui::CollapsingHeader::new(RichText::new(title).strong()).default_open(open).show(ui, |ui| {
+            ui.add_space(2.0);
+            content(ui);
+            ui.add_space(4.0);
+        });
     });
+}
+
+/// Widgets whose ids do not depend on what comes before them, so that the keyboard focus stays where it is when
+/// something appears above.
+pub fn steady<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) -> R) -> R {
+    let id = egui::Id::unique(("steady", name));
+    ui.scope_builder(egui::UiBuilder::new().scope_id(id), content).inner
+}
+
+/// A text field for a path with a button that opens the system's dialog; the field takes the focus when nothing has
+/// it. Says whether Enter was pressed in the field, and whether the button was.
+pub fn path_field(ui: &mut Ui, path: &mut String, hint: &str) -> (bool, bool) {
+    ui.horizontal(|ui| {
+        let width = ui.available_width() - 92.0;
+        let edit = egui::TextEdit::singleline(path).hint_text(hint).desired_width(width);
+        let response = ui.add(edit).accessible_name("Path");
+        // Enter takes the focus away: it must be seen before the field asks for it again.
+        let entered = response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
+        if !entered && ui.memory(|m| m.focused().is_none()) {
+            response.request_focus();
+        }
+        (entered, ui.add(egui::Button::new("Browse…").min_size(vec2(78.0, 0.0))).clicked())
+    })
+    .inner
 }
 
 /// A dialog in front of everything.
@@ -27,6 +53,16 @@ pub fn field<R>(ui: &mut Ui, label: &str, content: impl FnOnce(&mut Ui) -> R) ->
         ui.name_inputs(label, content)
     })
     .inner
+}
+
+/// A small triangle, which the fonts lack.
+pub fn triangle(ui: &mut Ui, up: bool, sense: Sense) -> Response {
+    let (rect, response) = ui.allocate_exact_size(vec2(16.0, ui.spacing().interact_size.y), sense);
+    let ink = if response.hovered() || response.has_focus() { ui.visuals().strong_text_color() } else { weak(ui) };
+    let (c, d) = (rect.center(), if up { 1.0 } else { -1.0 });
+    let points = vec![c + vec2(0.0, -3.5 * d), c + vec2(4.5, 3.0 * d), c + vec2(-4.5, 3.0 * d)];
+    ui.painter().add(egui::Shape::convex_polygon(points, ink, egui::Stroke::NONE));
+    response
 }
 
 /// A square of colour.
@@ -64,6 +100,11 @@ pub fn number(v: f64) -> String {
 
 fn trim(text: String) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A PSNR; infinite when every value came back.
+pub fn decibels(db: f64) -> String {
+    if db.is_infinite() { "exact".to_owned() } else { format!("{db:.2}") }
 }
 
 /// Bytes as people read them.

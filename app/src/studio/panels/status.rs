@@ -3,7 +3,6 @@
 use super::shell;
 use crate::studio::command::Command;
 use crate::studio::state::State;
-use crate::studio::theme;
 use eframe::egui::{self, Layout, RichText, Ui};
 
 pub fn show(ui: &mut Ui, state: &State) {
@@ -20,10 +19,13 @@ fn probe(ui: &mut Ui, state: &State) {
     };
     let names = document.axis_names();
     let mono = |ui: &mut Ui, text: String, width: f32| {
-        let (rect, _) = ui.allocate_exact_size(egui::vec2(width, ui.spacing().interact_size.y), egui::Sense::hover());
-        let font = egui::FontId::monospace(12.0);
         let ink = ui.visuals().text_color();
-        ui.painter_at(rect).text(rect.left_center(), egui::Align2::LEFT_CENTER, text, font, ink);
+        let galley = ui.painter().layout_no_wrap(text, egui::FontId::monospace(12.0), ink);
+        // Fields keep their place unless a long one needs more.
+        let size = egui::vec2(width.max(galley.size().x + 12.0), ui.spacing().interact_size.y);
+        let (rect, _) = ui.allocate_exact_size(size, egui::Sense::hover());
+        let at = rect.left_center() - egui::vec2(0.0, galley.size().y / 2.0);
+        ui.painter_at(rect).galley(at, galley, ink);
     };
     let place = (0..3).map(|a| format!("{} {}", names[a], probe.voxel[a])).collect::<Vec<_>>().join("  ");
     mono(ui, place, 160.0);
@@ -39,10 +41,10 @@ fn probe(ui: &mut Ui, state: &State) {
         mono(ui, format!("tau {}", shell::number(tau)), 110.0);
     }
     mono(ui, format!("block {}", probe.block.map(|b| b.to_string()).join(" ")), 120.0);
-    if let Some((name, value, error)) = &probe.run {
-        let tau = probe.tau.unwrap_or(f64::INFINITY);
-        let text = format!("{name}: {}  error {}", shell::number(*value), shell::number(*error));
-        let color = if error.abs() > tau { theme::color(theme::ALARM) } else { ui.visuals().text_color() };
+    if let Some(run) = &probe.run {
+        let text = format!("{}: {}  error {}", run.name, shell::number(run.value), shell::number(run.error));
+        let beyond = run.error.abs() > run.tau;
+        let color = if beyond { ui.visuals().error_fg_color } else { ui.visuals().text_color() };
         ui.label(RichText::new(text).monospace().color(color));
     }
 }

@@ -60,6 +60,16 @@ fn row(ui: &mut Ui, state: &State, index: usize, tier: &mut TierDef) -> bool {
                     });
                     remove = response.clicked();
                 }
+                if index > 1 {
+                    let response = shell::triangle(ui, true, egui::Sense::click())
+                        .on_hover_text("Move the tier up; the digits follow the order");
+                    response.widget_info(|| {
+                        egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Move tier {} up", tier.name))
+                    });
+                    if response.clicked() {
+                        state.commands.send(Command::RaiseTier(index));
+                    }
+                }
                 if index > 0 {
                     let text = if selected { "Painting".to_owned() } else { format!("Paint ({index})") };
                     let button = egui::Button::selectable(selected, egui::RichText::new(text).small());
@@ -90,7 +100,12 @@ fn row(ui: &mut Ui, state: &State, index: usize, tier: &mut TierDef) -> bool {
 fn name_field(ui: &mut Ui, index: usize, name: &mut String) {
     let id = ui.scope_id().with(("tier name", index));
     let mut text = ui.data_mut(|d| d.get_temp::<String>(id)).unwrap_or_else(|| name.clone());
-    let edit = egui::TextEdit::singleline(&mut text).id(id.with("edit")).desired_width(84.0).frame(egui::Frame::NONE);
+    let edit = egui::TextEdit::singleline(&mut text)
+        .id(id.with("edit"))
+        .desired_width(84.0)
+        .min_size(vec2(0.0, ui.spacing().interact_size.y))
+        .align(egui::Align2::LEFT_CENTER)
+        .frame(egui::Frame::NONE);
     let response = ui.add(edit).accessible_name(format!("Name of tier {index}"));
     if response.has_focus() {
         ui.data_mut(|d| d.insert_temp(id, text.clone()));

@@ -148,6 +148,15 @@ impl BlockMask {
         }
     }
 
+    /// Voxels of the mask that a delta changes.
+    pub fn in_delta(&self, delta: &Delta) -> u64 {
+        let common = |(key, change): (&u64, &Cell)| {
+            let cell = self.cells.get(key).copied().unwrap_or_default();
+            (0..8).map(|i| (cell[i] & change[i]).count_ones() as u64).sum::<u64>()
+        };
+        delta.cells.iter().map(common).sum()
+    }
+
     /// What turns `self` into `other`.
     pub fn difference(&self, other: &BlockMask) -> Delta {
         let mut delta = Delta::default();

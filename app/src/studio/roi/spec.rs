@@ -172,7 +172,7 @@ pub fn from_spec(spec: &RoiSpec, analysis: &Analysis, folder: &Path, control: &C
     Ok(roi)
 }
 
-fn from_tolerance(t: roi::Tolerance) -> Tolerance {
+pub fn from_tolerance(t: roi::Tolerance) -> Tolerance {
     match t {
         roi::Tolerance::Abs(v) => Tolerance::Abs(v),
         roi::Tolerance::Rel(v) => Tolerance::Rel(v),

@@ -14,9 +14,13 @@ impl State {
             Command::AskOpen => self.ask_open(),
             Command::OpenSample => self.open_sample(),
             Command::Open(request) => self.open(request),
+            Command::Missing(yes) => self.answer_missing(yes),
             Command::OpenVariable { variable, step } => self.open_variable(variable, step),
             Command::ShowOpenDialog(on) => self.windows.open_dialog = on,
-            Command::Hover(axis, voxel) => (self.hover_axis, self.hover) = (Some(axis), voxel),
+            // A command may be older than the volume on screen: what lies outside it is nowhere.
+            Command::Hover(axis, voxel) => {
+                (self.hover_axis, self.hover) = (Some(axis), voxel.filter(|v| self.holds(*v)));
+            }
             Command::Crosshair(p) => self.set_crosshair(p),
             Command::Step { axis, by } => self.step(axis, by),
             Command::Display(display) => self.display = *display,
@@ -52,6 +56,7 @@ impl State {
         match command {
             Command::SetTiers(tiers) => self.set_tiers(tiers),
             Command::RemoveTier(i) => self.remove_tier(i),
+            Command::RaiseTier(i) => self.raise_tier(i),
             Command::StrokeBegin { erase, axis } => self.begin_stroke(erase, axis),
             Command::StrokeTo(points) => self.extend_stroke(&points),
             Command::StrokeEnd => self.end_stroke(),
@@ -67,9 +72,11 @@ impl State {
                 r.kind = kind;
                 r.coverage = None;
             }),
-            Command::Flood(seed) => self.flood(seed),
+            Command::Flood(seed) if self.holds(seed) => self.flood(seed),
             Command::ApplyThreshold => self.apply_threshold(),
             Command::Morphology(operation) => self.morph(operation),
+            Command::ApplyMorphology => self.apply_morph(),
+            Command::CancelMorphology => self.cancel_morph(),
             Command::Undo => self.undo(),
             Command::Redo => self.redo(),
             other => self.apply_to_files(other),
@@ -99,7 +106,7 @@ impl State {
             Command::Plots(settings) => self.plots.settings = settings,
             Command::Sweep(request) => self.sweep(request),
             Command::ClearSweeps => self.plots.sweeps.clear(),
-            Command::CopyCommandLine(id) => self.copy = self.runs.get(id).map(|r| self.command_line(&r.request)),
+            Command::CopyCommandLine(id) => self.copy_command_line(id),
             _ => {}
         }
     }
@@ -116,11 +123,15 @@ impl State {
         if self.stroke.is_some() {
             return self.cancel_stroke();
         }
+        if self.pending_morph.is_some() {
+            return self.cancel_morph();
+        }
         if self.history.undo(&mut self.roi) {
             self.touched();
         }
     }
     fn redo(&mut self) {
+        self.apply_morph();
         if self.stroke.is_none() && self.history.redo(&mut self.roi) {
             self.touched();
         }

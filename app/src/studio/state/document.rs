@@ -4,7 +4,7 @@ use super::sample;
 use crate::studio::data::shown::shown;
 use crate::studio::data::slice::{Geometry, read_texels};
 use crate::studio::data::stats::BlockStats;
-use crate::studio::data::stream_file;
+use crate::studio::data::stream_file::{self, StreamFacts};
 use anyhow::Context as _;
 use blockmgard::volume::{self, Dataset, OpenHints, Stats, StoredType, Values, Volume};
 use blockmgard::{Control, Element, with_values};
@@ -37,8 +37,10 @@ pub struct Document {
     pub blocks: Option<Arc<BlockStats>>,
     /// Statistics and block extremes of the gradient magnitude, made when first needed.
     pub gradient: Option<Arc<GradientInfo>>,
-    /// The ROI spec inside a `.bmg` stream, as JSON.
-    pub embedded: Option<serde_json::Value>,
+    /// Values that look like codes for "missing" and are data, says the user (bits).
+    pub kept_codes: Vec<u64>,
+    /// What a `.bmg` stream knows of itself.
+    pub stream: Option<StreamFacts>,
 }
 
 /// What gradient thresholds need.
@@ -55,9 +57,9 @@ impl Document {
             return sample::document();
         }
         if stream_file::is_stream(&path) {
-            let (stream, embedded) = stream_file::open(&path, control)?;
-            let document = Self::of_dataset(path, OpenHints::default(), Arc::new(stream), 0, 0)?;
-            return Ok(Self { embedded, ..document });
+            let (dataset, facts) = stream_file::open(&path, control)?;
+            let document = Self::of_dataset(path, OpenHints::default(), Arc::new(dataset), 0, 0)?;
+            return Ok(Self { stream: Some(facts), ..document });
         }
         let dataset: Arc<dyn Dataset> = volume::open(&path, &request.hints)?.into();
         let wanted = request.variable.clone().or(named);
@@ -88,7 +90,8 @@ impl Document {
             stats: None,
             blocks: None,
             gradient: None,
-            embedded: None,
+            kept_codes: vec![],
+            stream: None,
         })
     }
 

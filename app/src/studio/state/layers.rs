@@ -2,7 +2,7 @@
 
 use super::State;
 use super::compare::{CompareMode, LayerChoice};
-use crate::studio::data::slice::{Geometry, Layer};
+use crate::studio::data::slice::{Geometry, Layer, plane_axes};
 use crate::studio::gpu::colormap::ColorMap;
 
 /// How a layer is drawn.
@@ -80,6 +80,10 @@ impl State {
     pub(super) fn show_plane(&mut self, axis: usize, slot: usize, lo: [usize; 2], hi: [usize; 2]) {
         let (Some(extents), Some(&choice)) = (self.extents(), self.shown_layers().get(slot)) else { return };
         let Some(layer) = self.layer(choice) else { return };
+        let [av, au] = plane_axes(axis);
+        // The request may be older than the volume.
+        let lo = [lo[0].min(extents[au] - 1), lo[1].min(extents[av] - 1)];
+        let hi = [hi[0].clamp(lo[0] + 1, extents[au]), hi[1].clamp(lo[1] + 1, extents[av])];
         let geometry = Geometry::covering(extents, axis, self.crosshair[axis], lo, hi);
         let gradient = self.preview_threshold().is_some_and(|p| p.gradient) && slot == 0;
         let values = self.document.as_ref().filter(|_| gradient).map(|d| (d.shown.clone(), d.spacing()));

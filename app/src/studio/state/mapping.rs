@@ -2,6 +2,7 @@
 
 use crate::studio::data::slice::plane_axes;
 use crate::studio::data::stats::BlockStats;
+use crate::studio::gpu::raycast::ByteVolume;
 use crate::studio::gpu::slice::MapPlane;
 use crate::studio::roi::block_set::Coverage;
 use crate::studio::worker::Worker;
@@ -41,6 +42,8 @@ pub struct MapResult {
     pub counts: Vec<Vec<usize>>,
     /// Strictest tolerance of the last level: what the global levels must keep.
     pub tau_global: f64,
+    /// The tiers of the finest level as the 3-D view's texture.
+    pub shells: Arc<ByteVolume>,
 }
 
 impl MapInput {
@@ -76,7 +79,9 @@ impl MapInput {
         let levels = self.base().propagated(self.levels);
         let counts = levels.iter().map(|m| m.blocks_per_tier()).collect();
         let tau_global = levels.last().map_or(f64::INFINITY, |m| m.strictest());
-        MapResult { levels, counts, tau_global }
+        let [z, y, x] = self.blocks;
+        let shells = Arc::new(ByteVolume { size: [x, y, z], texels: levels[0].tier_of_block.clone() });
+        MapResult { levels, counts, tau_global, shells }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The whole state of the studio in one place. Panels read it and send commands; [`State::apply`] carries them out.
 
 pub mod apply;
+pub mod command_line;
 pub mod compare;
 pub mod coverage;
 pub mod display;
@@ -10,7 +11,9 @@ pub mod export;
 pub mod files;
 pub mod layers;
 pub mod mapping;
+pub mod morph;
 pub mod opening;
+pub mod pictures;
 pub mod plots;
 pub mod probe;
 pub mod project;
@@ -24,6 +27,7 @@ pub mod tools;
 pub mod volume3d;
 
 use super::command::{Command, Commands};
+use super::gpu::snapshot::Gpu;
 use super::jobs::Jobs;
 use super::roi::history::History;
 use super::roi::model::{RegionId, Roi};
@@ -89,6 +93,9 @@ pub struct State {
     pub history: History,
     pub selected: Option<RegionId>,
     pub stroke: Option<Stroke>,
+    pub pending_morph: Option<morph::PendingMorph>,
+    /// A value of the open volume that may mean "missing"; the user is asked.
+    pub suspect: Option<f64>,
     pub slices: Slices,
     pub mapping: Mapping,
     pub volume3d: Volume3d,
@@ -98,6 +105,10 @@ pub struct State {
     pub notices: Vec<Notice>,
     pub windows: Windows,
     pub save: Option<export::SaveForm>,
+    /// Where the ROI spec was saved last.
+    pub spec_path: Option<PathBuf>,
+    /// The window's graphics device; none in tests without one.
+    pub gpu: Option<Gpu>,
     /// A spec that waits for the volume's statistics, and the folder of its mask files.
     pub pending_spec: Option<(RoiSpec, PathBuf)>,
     /// A project's window lock, set once its own window has been kept.
@@ -137,6 +148,8 @@ impl State {
             history: History::new(UNDO_BYTES),
             selected: None,
             stroke: None,
+            pending_morph: None,
+            suspect: None,
             slices: Slices::new(wake.clone()),
             mapping: Mapping::new(wake.clone()),
             volume3d: Volume3d::new(wake.clone()),
@@ -146,6 +159,8 @@ impl State {
             notices: vec![],
             windows: Windows { hints: settings.show_hints, ..Windows::default() },
             save: None,
+            spec_path: None,
+            gpu: None,
             pending_spec: None,
             pending_lock: None,
             last_autosave: std::time::Instant::now(),
@@ -217,6 +232,10 @@ impl State {
     /// Extents of the open volume.
     pub fn extents(&self) -> Option<[usize; 3]> {
         self.document.as_ref().map(|d| d.volume.shape.n)
+    }
+    /// Whether a voxel lies in the open volume.
+    pub fn holds(&self, voxel: [usize; 3]) -> bool {
+        self.extents().is_some_and(|n| (0..3).all(|a| voxel[a] < n[a]))
     }
     /// Largest |u| and range, the bases of relative tolerances.
     pub fn scales(&self) -> (f64, f64) {

@@ -3,12 +3,15 @@
 use super::State;
 use super::document::{Document, GradientInfo, OpenRequest};
 use super::project::Project;
+use super::tools::ThresholdOf;
 use crate::studio::data::gradient::GradientField;
 use crate::studio::data::stats::BlockStats;
+use crate::studio::data::stream_file::StreamFacts;
 use crate::studio::jobs::Done;
-use crate::studio::roi::model::{RegionItem, RegionKind};
-use blockmgard::roi::RoiSpec;
-use blockmgard::volume::{OpenHints, Stats, Validity};
+use crate::studio::roi::model::{RegionItem, RegionKind, Roi};
+use crate::studio::roi::spec::from_tolerance;
+use blockmgard::roi::{RoiSpec, Tolerance};
+use blockmgard::volume::{OpenHints, Stats, Validity, suspect_missing};
 use blockmgard::with_values;
 use std::sync::Arc;
 
@@ -116,8 +119,10 @@ impl State {
     pub(super) fn open_variable(&mut self, variable: usize, step: usize) {
         let Some(d) = &self.document else { return };
         let (path, hints, dataset) = (d.path.clone(), d.hints.clone(), d.dataset.clone());
+        let kept_codes = d.kept_codes.clone();
         self.jobs.spawn("Opening a variable", move |_| {
             let document = Document::of_dataset(path, hints, dataset, variable, step)?;
+            let document = Document { kept_codes, ..document };
             let done: Done<State> = Box::new(move |state: &mut State| state.set_document(document));
             Ok(done)
         });
@@ -126,10 +131,17 @@ impl State {
     /// Shows a volume: first slice at once, statistics and block extremes in the background. Regions
     /// stay when the shape is the same, so that a spec carries over to the next step or variable.
     pub fn set_document(&mut self, document: Document) {
+        self.apply_morph();
         self.stroke = None;
+        self.suspect = None;
+        self.hover = None;
         self.generation += 1;
         let same_shape = self.extents() == Some(document.volume.shape.n);
         if !same_shape {
+            // The sample's tiers are named after what is in it; another volume starts with plain ones.
+            if self.document.as_ref().is_some_and(|d| d.path.as_os_str() == super::sample::NAME) {
+                self.roi.tiers = Roi::default().tiers;
+            }
             self.roi.regions.clear();
             self.history.clear();
             self.selected = None;
@@ -148,26 +160,56 @@ impl State {
         self.mapping.clear();
         self.windows.open_dialog = false;
         self.start_statistics(&document);
-        let embedded = document.embedded.clone();
+        let facts = document.stream.clone();
         self.document = Some(document);
-        if let Some(spec) = embedded.and_then(|json| RoiSpec::parse(&json.to_string()).ok()) {
-            self.load_spec(spec, Default::default());
+        if let Some(facts) = facts {
+            self.take_up_stream(facts);
         }
         self.roi.refresh_painted_coverage();
         self.roi_version += 1;
         self.cover_missing();
     }
 
+    /// The tiers and regions of a stream, with the tolerances that it keeps: relative ones would be taken anew from
+    /// the decoded values.
+    fn take_up_stream(&mut self, facts: StreamFacts) {
+        let spec = facts.roi.and_then(|json| RoiSpec::parse(&json.to_string()).ok());
+        match spec {
+            Some(mut spec) => {
+                for tier in &mut spec.tiers {
+                    if let Some(kept) = facts.tiers.iter().find(|t| t.name == tier.name) {
+                        tier.tolerance = spec_tolerance(kept.tau);
+                    }
+                }
+                self.load_spec(spec, Default::default());
+            }
+            None => {
+                if let [only] = &facts.tiers[..] {
+                    self.roi.tiers[0].tolerance = from_tolerance(spec_tolerance(only.tau));
+                }
+            }
+        }
+    }
+
     fn start_statistics(&mut self, document: &Document) {
         let (volume, generation) = (document.volume.clone(), self.generation);
+        // A stream says what is missing in it; in a file the codes may be left to the reader.
+        let asks = document.stream.is_none();
+        let load = document.stream.as_ref().map(|s| s.load.clone());
+        let loaded = load.clone();
         self.jobs.spawn("Statistics", move |control| {
+            if let Some(load) = load {
+                load(control)?;
+            }
             let stats = Arc::new(Stats::of(&volume, control)?);
+            let suspect = if asks { suspect_missing(&volume)? } else { None };
             let done: Done<State> = Box::new(move |state: &mut State| {
                 if state.generation != generation {
                     return;
                 }
                 if let Some(d) = &mut state.document {
                     d.stats = Some(stats);
+                    state.suspect = suspect.filter(|v| !d.kept_codes.contains(&v.to_bits()));
                 }
                 if !state.display.locked {
                     state.auto_window();
@@ -186,6 +228,9 @@ impl State {
         });
         let values = document.shown.clone();
         self.jobs.spawn("Block index", move |control| {
+            if let Some(load) = loaded {
+                load(control)?;
+            }
             let blocks = with_values!(&values, f => Arc::new(BlockStats::compute(&**f, control)?));
             let done: Done<State> = Box::new(move |state: &mut State| {
                 if let Some(d) = state.document.as_mut().filter(|_| state.generation == generation) {
@@ -198,10 +243,27 @@ impl State {
         });
     }
 
+    /// Opens the file again with the suspected value as missing, or remembers that it is data.
+    pub(super) fn answer_missing(&mut self, yes: bool) {
+        let (Some(value), Some(d)) = (self.suspect.take(), &mut self.document) else { return };
+        if !yes {
+            d.kept_codes.push(value.to_bits());
+            return;
+        }
+        let mut hints = d.hints.clone();
+        hints.missing.push(value);
+        let variable = Some(d.dataset.variables()[d.variable].name.clone());
+        let request = OpenRequest { path: d.path.display().to_string(), hints, variable, step: d.step };
+        self.open_with(request, None);
+    }
+
     /// The gradient tool needs the gradient's statistics; they are made once per volume.
     pub(super) fn need_gradient(&mut self) {
         let used = |r: &RegionItem| matches!(r.kind, RegionKind::Gradient { .. });
-        let wanted = self.preview_threshold().is_some_and(|p| p.gradient) || self.roi.regions.iter().any(used);
+        let t = &self.tools;
+        let masked = t.masked && t.threshold_of == ThresholdOf::Gradient;
+        let wanted =
+            masked || self.preview_threshold().is_some_and(|p| p.gradient) || self.roi.regions.iter().any(used);
         let Some(document) = self.document.as_ref().filter(|d| wanted && d.gradient.is_none()) else { return };
         if self.jobs.is_running("Gradient statistics") {
             return;
@@ -229,5 +291,14 @@ impl State {
             Some(path) => self.open(OpenRequest { path, hints, ..Default::default() }),
             None => self.open_sample(),
         }
+    }
+}
+
+/// A tier's absolute tolerance as a spec says it.
+fn spec_tolerance(tau: f64) -> Tolerance {
+    match tau {
+        0.0 => Tolerance::Lossless,
+        t if t.is_infinite() => Tolerance::Ignore,
+        t => Tolerance::Abs(t),
     }
 }

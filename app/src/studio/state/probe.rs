@@ -4,6 +4,16 @@ use super::State;
 use super::compare::LayerChoice;
 use crate::studio::data::slice::read_value;
 
+/// What the compared run makes of a voxel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunProbe {
+    pub name: String,
+    pub value: f64,
+    pub error: f64,
+    /// The tolerance that the run kept there, whatever the regions are now.
+    pub tau: f64,
+}
+
 /// The probe's findings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
@@ -13,8 +23,7 @@ pub struct Probe {
     pub tier: Option<(usize, String)>,
     pub block: [usize; 3],
     pub tau: Option<f64>,
-    /// Name of the compared run, its value and its error.
-    pub run: Option<(String, f64, f64)>,
+    pub run: Option<RunProbe>,
 }
 
 impl State {
@@ -30,8 +39,9 @@ impl State {
             _ => None,
         });
         let run = run.and_then(|r| {
-            let v = read_value(r.reconstruction.as_ref()?, voxel).ok()?;
-            Some((r.name.clone(), v, v - value))
+            let rebuilt = read_value(r.reconstruction.as_ref()?, voxel).ok()?;
+            let tau = r.tolerance.as_ref().map_or(f64::INFINITY, |m| m.tau_at(voxel));
+            Some(RunProbe { name: r.name.clone(), value: rebuilt, error: rebuilt - value, tau })
         });
         Some(Probe { voxel, value, tier, block: voxel.map(|v| v / 8), tau: map.map(|m| m.tau_at(voxel)), run })
     }

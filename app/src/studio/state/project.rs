@@ -14,6 +14,10 @@ use blockmgard::roi::{Analysis, RoiSpec};
 use blockmgard::volume::{OpenHints, StoredType};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time between autosaves.
+pub const AUTOSAVE: Duration = Duration::from_secs(20);
 
 /// Version of the file; a newer one is refused in words.
 const VERSION: u32 = 1;
@@ -162,7 +166,16 @@ impl State {
             r.refresh_painted_coverage();
         });
         self.selected = None;
-        self.say("Tiers and regions loaded");
+    }
+
+    /// Writes what autosave has not written yet. The window is closing: there is nobody left to tell of a failure.
+    pub fn autosave_at_exit(&mut self) {
+        if !self.settings.autosave_due || self.settings.read_only {
+            return;
+        }
+        if let (Ok(project), Some(path)) = (self.project(), autosave_path()) {
+            let _ = write_project(&path, &project);
+        }
     }
 
     /// Writes the session beside the settings when something changed; off the UI thread.
@@ -170,21 +183,25 @@ impl State {
         if !self.settings.autosave_due || self.settings.read_only || self.stroke.is_some() {
             return;
         }
-        if self.last_autosave.elapsed().as_secs() < 20 || self.jobs.is_running("Autosave") {
+        if self.last_autosave.elapsed() < AUTOSAVE || self.jobs.is_running("Autosave") {
             return;
         }
         self.settings.autosave_due = false;
         self.last_autosave = std::time::Instant::now();
         let (Ok(project), Some(path)) = (self.project(), autosave_path()) else { return };
         self.jobs.spawn("Autosave", move |_| {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            write_beside(&path, serde_json::to_string(&project)?.as_bytes())?;
+            write_project(&path, &project)?;
             let done: Done<State> = Box::new(|_: &mut State| ());
             Ok(done)
         });
     }
+}
+
+fn write_project(path: &Path, project: &Project) -> anyhow::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    write_beside(path, serde_json::to_string(project)?.as_bytes())
 }
 
 /// Where autosave writes.

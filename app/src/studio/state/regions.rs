@@ -3,12 +3,11 @@
 use super::State;
 use super::mapping::{MapInput, PreviewThreshold};
 use super::tools::ThresholdOf;
-use crate::studio::command::Morphology;
 use crate::studio::data::slice::read_value;
 use crate::studio::jobs::Done;
 use crate::studio::roi::block_mask::BlockMask;
 use crate::studio::roi::history::Step;
-use crate::studio::roi::model::{Measure, RegionId, RegionKind, Roi, TierDef};
+use crate::studio::roi::model::{Measure, RegionKind, Roi, TierDef};
 use crate::studio::roi::morphology;
 use crate::studio::roi::spec::import_mask;
 use blockmgard::Tier;
@@ -18,6 +17,7 @@ use std::sync::{Arc, RwLock};
 impl State {
     /// Changes the lists as one undo step.
     pub(super) fn edit_lists(&mut self, name: &'static str, edit: impl FnOnce(&mut Roi)) {
+        self.apply_morph();
         let before = self.roi.clone();
         edit(&mut self.roi);
         self.history.push(Step { name, lists: Some((before, self.roi.clone())), strokes: vec![] });
@@ -37,6 +37,23 @@ impl State {
 
     pub(super) fn set_tiers(&mut self, tiers: Vec<TierDef>) {
         self.edit_lists("tier change", |roi| roi.tiers = tiers);
+    }
+
+    /// Swaps a tier with the one above it in the list; the regions and the brush keep theirs.
+    pub(super) fn raise_tier(&mut self, index: usize) {
+        if index < 2 || index >= self.roi.tiers.len() {
+            return;
+        }
+        let moved = |tier: usize| match tier {
+            t if t == index => index - 1,
+            t if t == index - 1 => index,
+            t => t,
+        };
+        self.edit_lists("tier order", |roi| {
+            roi.tiers.swap(index, index - 1);
+            roi.regions.iter_mut().for_each(|r| r.tier = moved(r.tier));
+        });
+        self.tools.tier = moved(self.tools.tier);
     }
 
     /// Removes a tier; its regions move to the next looser one of the list.
@@ -86,10 +103,10 @@ impl State {
         }
     }
 
-    /// The threshold tool's interval in values, as a mask for painting.
-    pub fn mask_interval(&self) -> Option<[f64; 2]> {
+    /// The threshold tool's interval, in values or in gradient magnitudes, as a mask for painting.
+    pub fn mask_interval(&self) -> [f64; 2] {
         let t = &self.tools;
-        (t.threshold_of == ThresholdOf::Value).then(|| self.interval(t.threshold_of, t.measure, t.lo, t.hi))
+        self.interval(t.threshold_of, t.measure, t.lo, t.hi)
     }
 
     pub(super) fn apply_threshold(&mut self) {
@@ -157,43 +174,6 @@ impl State {
             added = Some(id);
         });
         self.selected = added;
-    }
-
-    /// A whole-mask operation on the selected painted region, as one undo step.
-    pub(super) fn morph(&mut self, operation: Morphology) {
-        let Some((id, mask)) = self.selected_mask() else {
-            return self.complain("Select a painted region first: the operation works on painted voxels");
-        };
-        let (axis, generation) = (self.focus_axis(), self.generation);
-        self.jobs.spawn("Region operation", move |_control| {
-            let old = mask.read().unwrap_or_else(|p| p.into_inner()).clone();
-            let new = match operation {
-                Morphology::Grow => morphology::grow_by_block(&old),
-                Morphology::Shrink => morphology::shrink_by_block(&old),
-                Morphology::KeepLargest => morphology::keep_largest_island(&old),
-                Morphology::RemoveSmall => morphology::remove_small_islands(&old, 8),
-                Morphology::FillBetween => morphology::fill_between_slices(&old, axis),
-            };
-            let delta = old.difference(&new);
-            let done: Done<State> = Box::new(move |state: &mut State| {
-                if state.generation != generation || state.roi.region(id).is_none() {
-                    return;
-                }
-                mask.write().unwrap_or_else(|p| p.into_inner()).toggle(&delta);
-                state.history.push(Step { name: "region operation", lists: None, strokes: vec![(id, delta)] });
-                state.roi.refresh_painted_coverage();
-                state.touched();
-            });
-            Ok(done)
-        });
-    }
-
-    fn selected_mask(&self) -> Option<(RegionId, Arc<RwLock<BlockMask>>)> {
-        let region = self.roi.region(self.selected?)?;
-        match &region.kind {
-            RegionKind::Painted(mask) => Some((region.id, mask.clone())),
-            _ => None,
-        }
     }
 
     /// Axis of the view last maximised, else axial.

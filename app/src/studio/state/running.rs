@@ -4,7 +4,6 @@ use super::State;
 use super::compare::{Compare, LayerChoice};
 use super::plots::SweepPoint;
 use super::runs::{Run, RunEdit, RunRequest, RunTolerance};
-use crate::studio::data::owned::Owned;
 use crate::studio::jobs::Done;
 use crate::studio::roi::spec::to_spec;
 use blockmgard::backend::{self, Device};
@@ -12,7 +11,7 @@ use blockmgard::job;
 use blockmgard::metrics::{self, Comparison};
 use blockmgard::roi::{Analysis, RoiSpec};
 use blockmgard::stream::{Archive, Provenance};
-use blockmgard::volume::{DType, Stats, Values, Volume};
+use blockmgard::volume::{DType, Stats, Values, VecField, Volume};
 use blockmgard::{Control, ToleranceMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -253,11 +252,11 @@ pub fn decode(archive: &Archive, backend: &dyn backend::Backend, control: &Contr
     Ok(match header.dtype {
         DType::F32 => {
             let values = job::decompress_region::<f32>(archive, &region, backend, control)?;
-            Values::F32(Arc::new(Owned::new(values, header.shape.n)))
+            Values::F32(Arc::new(VecField::new(values, header.shape.n)))
         }
         DType::F64 => {
             let values = job::decompress_region::<f64>(archive, &region, backend, control)?;
-            Values::F64(Arc::new(Owned::new(values, header.shape.n)))
+            Values::F64(Arc::new(VecField::new(values, header.shape.n)))
         }
     })
 }

@@ -98,6 +98,12 @@ impl RunRequest {
         ]
     }
 
+    /// Uniform at the strictest tier, the paper's hybrid and the pyramid with the regions.
+    pub fn three() -> [RunRequest; 3] {
+        let presets = Self::presets();
+        [4, 1, 0].map(|i| presets[i].2.clone())
+    }
+
     /// A name that says what the run is.
     pub fn title(&self) -> String {
         if !self.name.is_empty() {

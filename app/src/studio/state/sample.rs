@@ -3,10 +3,9 @@
 use super::State;
 use super::document::Document;
 use crate::studio::data::memory::MemoryDataset;
-use crate::studio::data::owned::Owned;
 use blockmgard::Shape;
 use blockmgard::roi::RoiSpec;
-use blockmgard::volume::{Metadata, OpenHints, Values, Volume};
+use blockmgard::volume::{Metadata, OpenHints, Values, VecField, Volume};
 use std::sync::Arc;
 
 /// Name shown for the sample.
@@ -24,7 +23,7 @@ pub fn volume() -> blockmgard::Result<Volume> {
         axes: ["z", "y", "x"].map(String::from).to_vec(),
         ..Metadata::default()
     };
-    Ok(Volume { shape, values: Values::F32(Arc::new(Owned::new(values, shape.n))), meta, missing: vec![] })
+    Ok(Volume { shape, values: Values::F32(Arc::new(VecField::new(values, shape.n))), meta, missing: vec![] })
 }
 
 /// The sample as an open document.

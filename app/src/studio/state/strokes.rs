@@ -1,12 +1,14 @@
 //! Brush and eraser strokes: from the first touch to one undo step.
 
 use super::State;
-use super::tools::BrushShape;
+use super::tools::{BrushShape, ThresholdOf};
+use crate::studio::data::gradient::GradientField;
 use crate::studio::roi::block_mask::{BlockMask, Delta};
 use crate::studio::roi::block_set::Coverage;
 use crate::studio::roi::history::Step;
 use crate::studio::roi::model::{RegionId, RegionKind, Roi};
 use crate::studio::roi::shape::{Ball, Disc, Shape, Snapped};
+use blockmgard::volume::Values;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -24,6 +26,7 @@ pub struct Stroke {
 
 impl State {
     pub(super) fn begin_stroke(&mut self, erase: bool, axis: usize) {
+        self.apply_morph();
         let Some(shape) = self.document.as_ref().map(|d| d.volume.shape) else { return };
         let mut before = None;
         let target = (!erase).then(|| match self.paint_target() {
@@ -103,24 +106,29 @@ impl State {
         for id in ids {
             let on = stroke.target == Some(id);
             let delta = stroke.deltas.entry(id).or_default();
-            match self.mask_interval().filter(|_| on && self.tools.masked) {
-                Some(interval) => {
-                    let inside = self.inside_interval(&*brush, interval);
-                    paint_region(&mut self.roi, id, &inside, true, delta);
-                }
-                None => paint_region(&mut self.roi, id, &*brush, on, delta),
+            if on && self.tools.masked {
+                let inside = self.inside_interval(&*brush, self.mask_interval());
+                paint_region(&mut self.roi, id, &inside, true, delta);
+            } else {
+                paint_region(&mut self.roi, id, &*brush, on, delta);
             }
         }
     }
 
-    /// The voxels of the brush whose value lies in `lo..=hi`.
+    /// The voxels of the brush whose value (or gradient magnitude) lies in `lo..=hi`.
     fn inside_interval(&self, brush: &dyn Shape, [lo, hi]: [f64; 2]) -> RowSet {
         let mut inside = RowSet { bounds: brush.bounds(), rows: FxHashMap::default() };
         let Some(document) = &self.document else { return inside };
         let bounds = inside.bounds.intersect(&document.volume.shape.region());
+        let values = match self.tools.threshold_of {
+            ThresholdOf::Value => document.shown.clone(),
+            ThresholdOf::Gradient => {
+                Values::F64(Arc::new(GradientField::new(document.shown.clone(), document.spacing())))
+            }
+        };
         for z in bounds.lo[0]..bounds.hi[0] {
             for y in bounds.lo[1]..bounds.hi[1] {
-                let row = read_row(&document.shown, [z, y, bounds.lo[2]], bounds.hi[2] - bounds.lo[2]);
+                let row = read_row(&values, [z, y, bounds.lo[2]], bounds.hi[2] - bounds.lo[2]);
                 let mut runs = vec![];
                 brush.row(z, y, &mut |r| {
                     let hits = r.start.max(bounds.lo[2])..r.end.min(bounds.hi[2]);
@@ -164,7 +172,7 @@ impl State {
     }
 }
 
-fn read_row(values: &blockmgard::volume::Values, [z, y, x]: [usize; 3], len: usize) -> Vec<f64> {
+fn read_row(values: &Values, [z, y, x]: [usize; 3], len: usize) -> Vec<f64> {
     use blockmgard::Element;
     blockmgard::with_values!(values, field => {
         let mut row = vec![Default::default(); len];

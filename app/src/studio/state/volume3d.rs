@@ -4,7 +4,7 @@ use super::State;
 use crate::studio::gpu::raycast::ByteVolume;
 use crate::studio::worker::Worker;
 use blockmgard::volume::Field;
-use blockmgard::{Element, Result, ToleranceMap, with_values};
+use blockmgard::{Element, Result, with_values};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -38,12 +38,11 @@ pub struct Volume3d {
     worker: Worker<(), Result<ByteVolume>>,
     asked: Option<(u64, [u64; 2])>,
     pub volume: Option<Arc<ByteVolume>>,
-    tiers: Option<(usize, Arc<ByteVolume>)>,
 }
 
 impl Volume3d {
     pub fn new(wake: Arc<dyn Fn() + Send + Sync>) -> Self {
-        Self { worker: Worker::new("3-D view", wake), asked: None, volume: None, tiers: None }
+        Self { worker: Worker::new("3-D view", wake), asked: None, volume: None }
     }
 
     pub fn poll(&mut self) -> Option<String> {
@@ -56,20 +55,6 @@ impl Volume3d {
     }
     pub fn is_idle(&self) -> bool {
         self.worker.is_idle()
-    }
-
-    /// The tiers of the finest map as a texture; made anew when the map is.
-    pub fn tiers(&mut self, map: &ToleranceMap) -> Arc<ByteVolume> {
-        let id = map.tier_of_block.as_ptr() as usize;
-        match &self.tiers {
-            Some((old, volume)) if *old == id => volume.clone(),
-            _ => {
-                let [z, y, x] = map.blocks;
-                let volume = Arc::new(ByteVolume { size: [x, y, z], texels: map.tier_of_block.clone() });
-                self.tiers = Some((id, volume.clone()));
-                volume
-            }
-        }
     }
 }
 
@@ -84,15 +69,12 @@ impl State {
             let values = document.shown.clone();
             self.volume3d.worker.request((), move || with_values!(&values, f => thin(&**f, window)));
         }
-        if let Some(map) = self.mapping.result.clone() {
-            self.volume3d.tiers(&map.levels[0]);
-        }
     }
 
     /// Tiers of the blocks for the 3-D view; one empty block while there is no map.
     pub fn shell_tiers(&self) -> Arc<ByteVolume> {
-        match &self.volume3d.tiers {
-            Some((_, tiers)) => tiers.clone(),
+        match &self.mapping.result {
+            Some(map) => map.shells.clone(),
             None => Arc::new(ByteVolume { size: [1; 3], texels: vec![0] }),
         }
     }

@@ -169,7 +169,7 @@ fn paint(ui: &Ui, state: &State, response: &Response, t: &PlaneTransform, rect: 
     let erase_tool = state.tools.tool == Tool::Erase;
     let secondary = ui.input(|i| i.pointer.secondary_down());
     if let Some(p) = ui.input(|i| i.pointer.latest_pos()).filter(|p| rect.contains(*p))
-        && response.contains_pointer()
+        && (response.hovered() || response.is_pointer_button_down_on())
     {
         ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
         marks::brush(&ui.painter_at(rect), state, t, t.position(p, index), erase_tool || secondary);

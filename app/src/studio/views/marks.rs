@@ -48,10 +48,12 @@ fn axes(painter: &Painter, state: &State, t: &PlaneTransform, area: Rect, visual
     let arrow = |direction: Vec2, axis: usize, anchor: Align2| {
         let tip = corner + direction * 22.0;
         painter.arrow(corner, direction * 22.0, Stroke::new(1.5, theme::color(theme::AXIS_COLORS[axis])));
-        label(painter, tip + direction * 6.0, anchor, &names[axis], &font, ink, visuals);
+        let beside = if direction.x == 0.0 { vec2(-4.0, 4.0) } else { direction * 6.0 };
+        label(painter, tip + beside, anchor, &names[axis], &font, ink, visuals);
     };
     arrow(vec2(1.0, 0.0), au, Align2::LEFT_CENTER);
-    arrow(vec2(0.0, 1.0), av, Align2::CENTER_TOP);
+    // Beside the line, so that a long name stays inside the view.
+    arrow(vec2(0.0, 1.0), av, Align2::LEFT_TOP);
 }
 
 /// Text on a translucent plate, readable on any picture.
@@ -85,7 +87,8 @@ pub fn comparison(ui: &mut Ui, state: &State, rect: Rect, parts: &[Part]) {
 fn swipe_handle(ui: &mut Ui, state: &State, rect: Rect) {
     let x = rect.left() + rect.width() * state.compare.swipe;
     let grip = Rect::from_center_size(pos2(x, rect.center().y), vec2(16.0, 36.0));
-    let response = ui.interact(grip, ui.scope_id().with("swipe"), Sense::drag());
+    let line = Rect::from_x_y_ranges(x - 5.0..=x + 5.0, rect.y_range());
+    let response = ui.interact(line.union(grip).intersect(rect), ui.scope_id().with("swipe"), Sense::drag());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, "Swipe position"));
     let hot = response.hovered() || response.dragged();
     let color = if hot { Color32::WHITE } else { Color32::from_gray(220) };

@@ -5,6 +5,7 @@ use crate::studio::command::Command;
 use crate::studio::gpu::raycast::{RayCallback, RayUniforms};
 use crate::studio::luts::Luts;
 use crate::studio::state::State;
+use crate::studio::state::display::Overlay;
 use crate::studio::state::volume3d::Camera;
 use crate::studio::theme;
 use eframe::egui::{self, Align2, Color32, FontId, PointerButton, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
@@ -28,7 +29,7 @@ pub fn show(ui: &mut Ui, state: &State, luts: &Luts) {
     };
     let pixels = rect.size() * ui.ctx().pixels_per_point();
     let callback = RayCallback {
-        uniforms: uniforms(state, &camera, rect, volume.size),
+        uniforms: uniforms(state, &camera, rect.width() / rect.height().max(1.0), volume.size),
         size: [pixels.x.max(1.0) as u32, pixels.y.max(1.0) as u32],
         volume,
         tiers: state.shell_tiers(),
@@ -85,7 +86,8 @@ fn half_size(state: &State) -> [f32; 3] {
     [2, 1, 0].map(|a| (length[a] / longest).max(0.02) as f32)
 }
 
-fn uniforms(state: &State, camera: &Camera, rect: Rect, size: [usize; 3]) -> RayUniforms {
+/// What the shader needs for a picture `aspect` times as wide as high of a volume of `size` texels.
+pub fn uniforms(state: &State, camera: &Camera, aspect: f32, size: [usize; 3]) -> RayUniforms {
     let [right, up, forward] = basis(camera);
     let v4 = |v: [f32; 3]| [v[0], v[1], v[2], 0.0];
     let half = half_size(state);
@@ -95,6 +97,8 @@ fn uniforms(state: &State, camera: &Camera, rect: Rect, size: [usize; 3]) -> Ray
     for (i, (out, tier)) in tier_colors.iter_mut().zip(&state.roi.tiers).enumerate() {
         *out = theme::rgba(tier.color, if i == 0 { 0.0 } else { 1.0 });
     }
+    // The overlay switch means the shells too.
+    let shells = if state.display.overlay == Overlay::Off { 0.0 } else { camera.shells };
     let background = theme::canvas(state.dark).to_normalized_gamma_f32();
     RayUniforms {
         tier_colors,
@@ -103,7 +107,7 @@ fn uniforms(state: &State, camera: &Camera, rect: Rect, size: [usize; 3]) -> Ray
         forward: v4(forward),
         half_size: [half[0], half[1], half[2], steps],
         opacity: [camera.opacity[0], camera.opacity[1], camera.opacity[2], camera.opacity[3]],
-        more: [camera.opacity[4], camera.shells, camera.distance, rect.width() / rect.height().max(1.0)],
+        more: [camera.opacity[4], shells, camera.distance, aspect],
         background,
         blocks: [n[2] as f32 / 8.0, n[1] as f32 / 8.0, n[0] as f32 / 8.0, 0.0],
         pan: [camera.pan[0], camera.pan[1], 0.0, 0.0],

@@ -1,0 +1,112 @@
+//! The command line that does what a run did.
+
+use super::State;
+use super::compare::RunId;
+use super::runs::{Match, RunRequest, RunTolerance};
+use crate::studio::command::Export;
+use blockmgard::params::{Budget, Points};
+use blockmgard::{Basis, Entropy, Mode};
+
+impl State {
+    /// Copies a run's command line, and says which file it reads the regions from.
+    pub(super) fn copy_command_line(&mut self, id: RunId) {
+        let Some(request) = self.runs.get(id).map(|r| r.request.clone()) else { return };
+        self.copy = Some(self.command_line(&request));
+        match request.tolerance {
+            RunTolerance::Regions => {
+                let spec = self.usual_path(Export::Spec);
+                self.say(format!(
+                    "Command line copied. It reads the regions from {}: export the ROI spec there",
+                    spec.display()
+                ));
+            }
+            _ => self.say("Command line copied"),
+        }
+    }
+
+    /// The command line that makes the same stream; regions come from the exported spec.
+    pub fn command_line(&self, request: &RunRequest) -> String {
+        let mut words = vec!["blockmgard".to_owned(), "compress".to_owned()];
+        words.push(quoted(&self.document.as_ref().map_or_else(String::new, |d| d.named_path())));
+        words.push("-o".to_owned());
+        words.push(quoted(&self.usual_path(Export::Stream(0)).display().to_string()));
+        let (max_abs, range) = self.scales();
+        let taus = || self.roi.tiers.iter().map(|t| t.tolerance.absolute(max_abs, range));
+        match request.tolerance {
+            RunTolerance::Regions => {
+                words.extend(["--roi".to_owned(), quoted(&self.usual_path(Export::Spec).display().to_string())])
+            }
+            RunTolerance::UniformStrictest => words.push(format!("--abs {}", taus().fold(f64::INFINITY, f64::min))),
+            RunTolerance::UniformBackground => words.push(format!("--abs {}", taus().next().unwrap_or(0.0))),
+        }
+        match request.matched {
+            Match::Nothing => {}
+            Match::Ratio(r) => words.push(format!("--ratio {r}")),
+            Match::Psnr(db) => words.push(format!("--psnr {db}")),
+        }
+        words.extend(method_words(request));
+        if let Some(d) = &self.document {
+            words.extend(hint_words(d));
+        }
+        words.join(" ")
+    }
+}
+
+fn method_words(request: &RunRequest) -> Vec<String> {
+    let p = &request.params;
+    let mut words = match p.mode {
+        Mode::Pyramid => {
+            let points = match p.points {
+                Points::Auto => "auto",
+                Points::Two => "2",
+                Points::Four => "4",
+                Points::Six => "6",
+            };
+            vec!["--mode pyramid".to_owned(), format!("--tile {} --points {points}", p.tile)]
+        }
+        Mode::Hybrid => {
+            let basis = if p.basis == Basis::Projection { "projection" } else { "hierarchical" };
+            let entropy = if p.entropy == Entropy::Class { "class" } else { "huffman" };
+            let budget = if p.budget == Budget::Uniform { "uniform" } else { "coefficients" };
+            vec![
+                "--mode hybrid".to_owned(),
+                format!("-L {} -M {} --basis {basis}", p.local_levels, p.global_levels),
+                format!("--entropy {entropy} --budget {budget}"),
+            ]
+        }
+    };
+    words.push(format!("--device {}", request.device));
+    words
+}
+
+fn hint_words(document: &super::document::Document) -> Vec<String> {
+    let h = &document.hints;
+    let mut words = vec![];
+    if let Some(dims) = &h.dims {
+        words.push(format!("--dims {}", dims.iter().map(usize::to_string).collect::<Vec<_>>().join("x")));
+    }
+    if let Some(t) = h.dtype {
+        words.push(format!("--type {t}"));
+    }
+    if h.big_endian == Some(true) {
+        words.push("--big-endian".to_owned());
+    }
+    if h.offset > 0 {
+        words.push(format!("--offset {}", h.offset));
+    }
+    words.extend(h.missing.iter().map(|v| format!("--missing {v}")));
+    if document.dataset.variables()[document.variable].steps() > 1 {
+        words.push(format!("--index {}", document.step));
+    }
+    words
+}
+
+/// A word as a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:+=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}

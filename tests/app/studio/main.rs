@@ -1,0 +1,8 @@
+//! The studio driven like a user does: pointer, wheel and keys on the real panels and views.
+
+mod files;
+mod keyboard;
+mod painting;
+mod pictures;
+mod runs;
+mod support;

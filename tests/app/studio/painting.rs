@@ -1,0 +1,153 @@
+//! Strokes, shapes, whole-mask operations and undo.
+
+use super::support::*;
+
+#[test]
+fn a_brush_stroke_paints_and_undo_takes_back_the_whole_stroke() {
+    let mut h = window([64, 64, 64]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(60.0, 0.0), c + vec2(60.0, 20.0));
+    let full = painted(&h);
+    assert!(full > 500, "{full}");
+    assert_eq!(h.state().state.roi.regions.len(), 1);
+    assert!(h.state().state.mapping.result.as_ref().unwrap().counts[0][2] > 0);
+    key(&mut h, Modifiers::COMMAND, Key::Z);
+    assert!(h.state().state.roi.regions.is_empty());
+    key(&mut h, Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);
+    assert_eq!(painted(&h), full);
+    key(&mut h, Modifiers::COMMAND, Key::Z);
+    key(&mut h, Modifiers::COMMAND, Key::Y);
+    assert_eq!(painted(&h), full);
+}
+
+#[test]
+fn the_right_button_erases_and_an_idle_click_leaves_no_undo_step() {
+    let mut h = window([64, 64, 64]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(60.0, 0.0), c + vec2(60.0, 0.0));
+    let full = painted(&h);
+    drag(&mut h, PointerButton::Secondary, c - vec2(20.0, 0.0), c + vec2(20.0, 0.0));
+    let erased = painted(&h);
+    assert!(erased < full && erased > 0, "{erased} of {full}");
+    drag(&mut h, PointerButton::Secondary, c - vec2(0.0, 100.0), c - vec2(0.0, 110.0));
+    key(&mut h, Modifiers::COMMAND, Key::Z);
+    assert_eq!(painted(&h), full, "the empty stroke must not be a step");
+}
+
+#[test]
+fn a_looser_tier_never_takes_voxels_from_a_stricter_one_unless_asked() {
+    let mut h = window([64, 64, 64]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(40.0, 0.0), c + vec2(40.0, 0.0));
+    let strict = painted(&h);
+    key(&mut h, Modifiers::NONE, Key::Num1);
+    drag(&mut h, PointerButton::Primary, c - vec2(10.0, 0.0), c + vec2(10.0, 0.0));
+    let count = |h: &Window, tier| {
+        let roi = &h.state().state.roi;
+        roi.painted().filter(|(r, _)| r.tier == tier).map(|(_, m)| m.read().unwrap().count()).sum::<u64>()
+    };
+    assert_eq!(count(&h, 2), strict);
+    assert!(count(&h, 1) > 0);
+    let tools = Tools { protect: false, ..h.state().state.tools.clone() };
+    h.state_mut().state.apply(Command::Tools(Box::new(tools)));
+    drag(&mut h, PointerButton::Primary, c - vec2(10.0, 0.0), c + vec2(10.0, 0.0));
+    assert!(count(&h, 2) < strict);
+}
+
+#[test]
+fn a_polygon_closes_with_enter_and_loses_a_corner_with_backspace() {
+    let mut h = window([64, 64, 64]);
+    key(&mut h, Modifiers::NONE, Key::G);
+    let c = axial(&h).center();
+    let click = |h: &mut Window, at| {
+        h.event(Event::PointerMoved(at));
+        h.step();
+        button(h, at, PointerButton::Primary, true);
+        h.step();
+        button(h, at, PointerButton::Primary, false);
+        // Longer than a double click.
+        h.run_steps(40);
+    };
+    for d in [vec2(-80.0, -80.0), vec2(80.0, -80.0), vec2(80.0, 80.0), vec2(0.0, 0.0)] {
+        click(&mut h, c + d);
+    }
+    key(&mut h, Modifiers::NONE, Key::Backspace);
+    key(&mut h, Modifiers::NONE, Key::Enter);
+    let roi = &h.state().state.roi;
+    let RegionKind::Polygon(Extruded { points, .. }) = &roi.regions[0].kind else { panic!("no polygon") };
+    assert_eq!(points.len(), 3);
+}
+
+#[test]
+fn a_dragged_box_becomes_a_region_of_the_chosen_tier() {
+    let mut h = window([64, 64, 64]);
+    key(&mut h, Modifiers::NONE, Key::B);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(50.0, 40.0), c + vec2(50.0, 40.0));
+    let region = &h.state().state.roi.regions[0];
+    assert!(matches!(region.kind, RegionKind::Box(_)));
+    assert_eq!(region.tier, 2);
+    assert!(region.coverage.as_ref().unwrap().touched.count() > 0);
+}
+
+#[test]
+fn an_operation_on_a_mask_is_shown_then_applied_or_cancelled() {
+    let mut h = window([64, 64, 64]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(30.0, 0.0), c + vec2(30.0, 0.0));
+    let stroke = painted(&h);
+    let grow = |h: &mut Window| {
+        h.state().state.commands.send(Command::Morphology(Morphology::Grow));
+        h.step();
+        settle(h);
+        assert!(painted(h) > stroke, "the operation must be seen before it is applied");
+    };
+    grow(&mut h);
+    key(&mut h, Modifiers::NONE, Key::Escape);
+    assert_eq!(painted(&h), stroke);
+    assert_eq!(h.state().state.tools.tool, Tool::Brush, "Esc belonged to the operation");
+    grow(&mut h);
+    h.get_by_label("Apply").click();
+    settle(&mut h);
+    let grown = painted(&h);
+    assert!(h.state().state.pending_morph.is_none() && grown > stroke);
+    key(&mut h, Modifiers::COMMAND, Key::Z);
+    assert_eq!(painted(&h), stroke, "an applied operation is one step");
+}
+
+#[test]
+fn a_tier_moved_up_takes_its_regions_and_the_brush_along() {
+    let mut h = window([32, 32, 32]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(30.0, 0.0), c + vec2(30.0, 0.0));
+    let strict = h.state().state.roi.tiers[2].clone();
+    h.get_by_label("Move tier Strict up").click();
+    settle(&mut h);
+    let state = &h.state().state;
+    assert_eq!((state.roi.tiers[1].clone(), state.roi.regions[0].tier, state.tools.tier), (strict, 1, 1));
+    assert!(state.mapping.result.as_ref().unwrap().counts[0][1] > 0);
+}
+
+#[test]
+fn a_brush_masked_by_a_gradient_paints_only_where_the_gradient_is_steep() {
+    let mut h = window([48, 48, 48]);
+    let state = &mut h.state_mut().state;
+    let tools = Tools {
+        masked: true,
+        threshold_of: ThresholdOf::Gradient,
+        measure: Measure::Percentile,
+        lo: 80.0,
+        hi: 100.0,
+        ..state.tools.clone()
+    };
+    state.apply(Command::Tools(Box::new(tools)));
+    settle(&mut h);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(60.0, 40.0), c + vec2(60.0, 40.0));
+    let masked = painted(&h);
+    key(&mut h, Modifiers::COMMAND, Key::Z);
+    let tools = Tools { masked: false, ..h.state().state.tools.clone() };
+    h.state_mut().state.apply(Command::Tools(Box::new(tools)));
+    drag(&mut h, PointerButton::Primary, c - vec2(60.0, 40.0), c + vec2(60.0, 40.0));
+    assert!(masked > 0 && masked < painted(&h) / 2, "{masked} of {}", painted(&h));
+}

@@ -1,0 +1,112 @@
+//! The live map and the runs.
+
+use super::support::*;
+
+/// What the studio shows live must be what the library resolves for a run.
+#[test]
+fn the_live_map_equals_the_librarys_for_every_kind_of_region() {
+    let mut h = window([40, 41, 42]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(40.0, 30.0), c + vec2(30.0, 20.0));
+    let kinds = [
+        RegionKind::Threshold { measure: Measure::Percentile, lo: 90.0, hi: 100.0 },
+        RegionKind::Threshold { measure: Measure::Range, lo: 0.0, hi: 15.0 },
+        RegionKind::Gradient { measure: Measure::Percentile, lo: 95.0, hi: 100.0 },
+        RegionKind::Box(blockmgard::Region { lo: [2, 3, 4], hi: [12, 9, 21] }),
+        RegionKind::Ellipsoid(Ball { center: [30.0, 20.0, 33.3], radius: [6.0, 7.0, 4.5] }),
+        RegionKind::Polygon(Extruded { axis: 1, points: vec![[2.5, 3.5], [30.0, 8.0], [18.0, 35.0]], layers: 33..38 }),
+    ];
+    for (i, kind) in kinds.into_iter().enumerate() {
+        let state = &mut h.state_mut().state;
+        state.apply(Command::Tier(1 + i % 2));
+        state.apply(Command::AddRegion { name: format!("R{i}"), kind });
+        settle(&mut h);
+        let state = &h.state().state;
+        let document = state.document.as_ref().unwrap();
+        let stats = Stats::of(&document.volume, &Control::default()).unwrap();
+        let expected = state.spec().unwrap().resolve(&document.volume, &stats, &Control::default()).unwrap();
+        let live = &state.mapping.result.as_ref().unwrap().levels[0];
+        assert_eq!(live.tier_of_block, expected.tier_of_block, "after region {i}");
+    }
+}
+
+#[test]
+fn a_run_keeps_its_bound_and_fills_the_table() {
+    let mut h = window([32, 32, 32]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(40.0, 0.0), c + vec2(40.0, 0.0));
+    for (_, _, request) in RunRequest::presets() {
+        h.state().state.commands.send(Command::Run(request));
+    }
+    h.step();
+    settle(&mut h);
+    let runs = &h.state().state.runs.list;
+    assert_eq!(runs.len(), 5, "{:?}", h.state().state.notices);
+    for run in runs {
+        assert_eq!(run.metrics.violations, 0, "{}", run.name);
+        assert!(run.metrics.max_error_over_tau <= 1.0);
+        assert!(run.metrics.roi_psnr_db.is_some(), "{} must compare over the regions", run.name);
+    }
+    assert!(runs[0].compress.ratio > runs[4].compress.ratio, "regions must cost less than strict everywhere");
+    h.get_by_label("Results");
+    let command = h.state().state.command_line(&runs[1].request);
+    assert!(command.contains("--mode hybrid") && command.contains("-L 1 -M 2"), "{command}");
+}
+
+#[test]
+fn a_matched_run_reaches_its_ratio_and_a_sweep_trades_bits_for_psnr() {
+    let mut h = window([32, 32, 32]);
+    let settings = RunRequest { matched: Match::Ratio(20.0), ..RunRequest::default() };
+    h.state().state.commands.send(Command::Run(settings));
+    h.state().state.commands.send(Command::Sweep(RunRequest::default()));
+    h.step();
+    settle(&mut h);
+    let state = &h.state().state;
+    let ratio = state.runs.list[0].compress.ratio;
+    assert!((ratio / 20.0 - 1.0).abs() < 0.1, "{ratio}, {:?}", state.notices);
+    let points = &state.plots.sweeps[0].points;
+    assert_eq!(points.len(), 7);
+    assert!(points.windows(2).all(|w| w[0].bits_per_value <= w[1].bits_per_value && w[0].psnr_db <= w[1].psnr_db));
+}
+
+/// The job that the window is for, from the file to the file.
+#[test]
+fn a_volume_is_selected_painted_run_compared_exported_and_reopened() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut h = window([16, 16, 16]);
+    h.state_mut().state.start(Some(raw_file(folder.path(), [40, 40, 40])), OpenHints::default());
+    settle(&mut h);
+    key(&mut h, Modifiers::NONE, Key::T);
+    let tools = Tools { lo: 90.0, hi: 100.0, ..h.state().state.tools.clone() };
+    h.state_mut().state.apply(Command::Tools(Box::new(tools)));
+    key(&mut h, Modifiers::NONE, Key::Enter);
+    key(&mut h, Modifiers::NONE, Key::P);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(60.0, 40.0), c + vec2(20.0, 40.0));
+    let strict: Vec<usize> = h.state().state.mapping.result.as_ref().unwrap().counts.iter().map(|c| c[2]).collect();
+    assert!(strict[0] > 0);
+    h.get_by_label("Compare three").click();
+    settle(&mut h);
+    assert_eq!(h.state().state.runs.list.len(), 3);
+    h.get_by_label("Pyramid 16, ROI as B").click();
+    settle(&mut h);
+    let pyramid = h.state().state.runs.list[2].id;
+    let compare = h.state().state.compare;
+    assert_eq!((compare.mode, compare.b), (CompareMode::Swipe, LayerChoice::Run(pyramid)));
+    let (stream, spec) = (folder.path().join("out.bmg"), folder.path().join("out.toml"));
+    let state = &mut h.state_mut().state;
+    state.apply(Command::SaveAs(Export::Stream(pyramid), stream.clone()));
+    state.apply(Command::SaveAs(Export::Spec, spec.clone()));
+    settle(&mut h);
+
+    let mut second = window([16, 16, 16]);
+    second.state_mut().state.start(Some(stream.display().to_string()), OpenHints::default());
+    settle(&mut second);
+    let state = &second.state().state;
+    assert_eq!((state.extents(), state.roi.regions.len()), (Some([40; 3]), 2), "{:?}", state.notices);
+    let kept = h.state().state.runs.list[2].tolerance.clone().unwrap();
+    assert_eq!(state.mapping.result.as_ref().unwrap().levels[0].tiers, kept.tiers, "the stream's own tolerances");
+    second.state_mut().state.apply(Command::OpenProject(spec));
+    settle(&mut second);
+    assert_eq!(second.state().state.roi.tiers, h.state().state.roi.tiers);
+}
