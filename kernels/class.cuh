@@ -89,6 +89,8 @@ struct Chunk {
     // 1 + log2 of the lanes of all streams; 0 when there are no symbols.
     u32 code;
     u32 flags, error;
+    // Nodes in units of another class than 0.
+    u32 coded, unused;
 };
 
 struct CoderArguments {
@@ -108,16 +110,25 @@ struct CoderArguments {
     u16 *words;
     u32 *states;
     u8 *output;
-    // Number of streams, bytes of all chunks.
+    // Number of streams, bytes of all chunks, streams taken so far.
     u64 *totals;
     // Bytes that `output` can take; nothing is written when it is too small.
     u64 capacity;
     u8 *choices;
-    u32 tile_count, chunk_count, slots, bits, bits_per_lane, units_in_tile;
+    u32 tile_count, chunk_count, slots, bits, units_in_tile;
+    // What a lane should have: see Split in codec/entropy/class/chunk.rs.
+    u32 bits_per_lane, nodes_per_lane, least_bits_per_lane;
 };
 
 __device__ __forceinline__ u32 lanes_of(u32 code) { return min(1u << (code - 1), MAX_LANES); }
 __device__ __forceinline__ u32 streams_of(u32 code) { return (1u << (code - 1)) / lanes_of(code); }
+
+// The next stream for this warp; all of them are taken in turn, as warps become free.
+__device__ __forceinline__ u32 next_stream(const CoderArguments &a) {
+    u64 taken = 0;
+    if ((threadIdx.x & 31) == 0) taken = atomicAdd(a.totals + 2, (u64)1);
+    return (u32)__shfl_sync(FULL, taken, 0);
+}
 
 // The tile at which stream `index` of a chunk starts.
 __device__ __forceinline__ u32 stream_tile(const Chunk &chunk, u32 index) {

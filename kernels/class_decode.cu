@@ -2,7 +2,7 @@
 // sizes of its part before it is used, and a stream that does not add up marks its chunk.
 #include "class.cuh"
 
-constexpr u32 DECODE_WARPS = 8;
+constexpr u32 DECODE_WARPS = 32;
 // In place of the last class of a slot that no tile has had yet.
 constexpr u32 NO_CLASS = 255;
 
@@ -68,11 +68,12 @@ extern "C" __global__ void __launch_bounds__(1024) parse_chunks(const CoderArgum
             a.streams[first++] = stream;
         }
     }
-    if (threadIdx.x == 0) a.totals[0] = total;
+    if (threadIdx.x == 0) a.totals[0] = total, a.totals[2] = 0;
 }
 
-// How many words ahead of the decoder its memory is asked for.
-constexpr u32 AHEAD = 192;
+// The words of a unit and those behind it are asked for in pieces of 128 bytes.
+constexpr u32 WORDS_OF_LINE = 64;
+constexpr u32 LINES_AHEAD = 10;
 
 struct Decoder {
     const u16 *words;
@@ -81,22 +82,19 @@ struct Decoder {
     // `tokens`: 2048 of them; `frequencies`: of the table's tokens.
     __device__ __forceinline__ u32 get(const u8 *tokens, const u32 *frequencies, bool active) {
         const u32 slot = state & (PROB_SUM - 1);
-        u32 token = 0, next = state;
-        if (active) {
-            token = tokens[slot];
-            const u32 f = frequencies[token];
-            next = (f & 0xffff) * (state >> PROB_BITS) + slot - (f >> 16);
-        }
-        const bool refill = active && next < STATE_MIN;
+        const u32 token = tokens[slot], f = frequencies[token];
+        const u32 next = (f & 0xffff) * (state >> PROB_BITS) + slot - (f >> 16);
+        const bool refill = active & (next < STATE_MIN);
         const u32 mask = __ballot_sync(FULL, refill);
-        fetch_ahead(words + min(at + AHEAD + 2 * (31 - __clz((i32)below)), count));
-        if (refill) {
-            const u32 i = at + __popc(mask & below);
-            next = next << 16 | (i < count ? words[i] : 0);
-        }
+        const u32 i = at + __popc(mask & below);
+        u32 word = 0;
+        if (refill & (i < count)) word = words[i];
         at += __popc(mask);
-        state = next;
-        return token;
+        state = active ? refill ? next << 16 | word : next : state;
+        return active ? token : 0;
+    }
+    __device__ __forceinline__ void ask_ahead(u32 lane) const {
+        if (lane < LINES_AHEAD) fetch_ahead(words + min(at + WORDS_OF_LINE * lane, count));
     }
 };
 
@@ -164,34 +162,59 @@ template <class D> struct StreamDecoder {
             __syncwarp();
         }
     }
+    // Units begin anywhere: single symbols up to an even place, then two at a time.
     __device__ void zeros(u64 start, u32 len) {
-        for (u32 i = lane; i < len; i += 32) a.q[start + i] = 0;
+        i16 *q = a.q + start;
+        const u32 odd = (u32)(start & 1), pairs = (len - odd) / 2;
+        if (lane == 0 && odd) q[0] = 0;
+        for (u32 i = lane; i < pairs; i += 32) ((u32 *)(q + odd))[i] = 0;
+        if (lane == 0 && (len - odd) % 2) q[len - 1] = 0;
+    }
+    // Raw bits of a quantized node: at most 8, so that two words hold them.
+    __device__ __forceinline__ u32 few_raw_bits(u32 bit, u32 width) const {
+        const u32 word = bit / 16;
+        const u32 low = word < raw_words ? raw[word] : 0, high = word + 1 < raw_words ? raw[word + 1] : 0;
+        return (low | high << 16) >> (bit % 16) & ((1u << width) - 1);
+    }
+    template <bool SHIFTED> __device__ __forceinline__ void
+    round(const u8 *table_tokens, const u32 *table_frequencies, u64 node, u32 index, bool active, u32 escape, u32 shift) {
+        const u32 token = rans.get(table_tokens, table_frequencies, active);
+        u32 z = token;
+        if (SHIFTED && active) z = token << shift | few_raw_bits((u32)raw_at + index * shift, shift);
+        i16 q = unzigzag(z);
+        const bool escaped = active && token == escape;
+        if (__any_sync(FULL, escaped)) q = escaped_symbol(escaped, q, node);
+        if (active) a.q[node] = q;
+    }
+    // Of the lanes that escaped: their symbols from the list; an exact one's delta goes to its place.
+    __device__ __forceinline__ i16 escaped_symbol(bool escaped, i16 q, u64 node) {
+        const u32 mask = __ballot_sync(FULL, escaped), index = escape_at + __popc(mask & rans.below);
+        if (escaped) q = index < escape_count ? (i16)escapes[index] : 0;
+        escape_at += __popc(mask);
+        const bool is_exact = escaped && q == EXACT;
+        const u32 exacts = __ballot_sync(FULL, is_exact);
+        if (is_exact) ((D *)a.delta)[node] = exact_value(exact_at + __popc(exacts & rans.below));
+        exact_at += __popc(exacts);
+        return q;
+    }
+    template <bool SHIFTED>
+    __device__ __forceinline__ void rounds(const u8 *table_tokens, const u32 *table_frequencies, u64 start, u32 len, u32 escape, u32 shift) {
+        u32 i = 0;
+        if (lanes == 32) {
+            for (; i + 32 <= len; i += 32) round<SHIFTED>(table_tokens, table_frequencies, start + i + lane, i + lane, true, escape, shift);
+        }
+        for (; i < len; i += lanes) {
+            const bool active = lane < lanes && i + lane < len;
+            round<SHIFTED>(table_tokens, table_frequencies, start + i + lane, i + lane, active, escape, shift);
+        }
     }
     __device__ void quantized(u64 start, u32 len, u32 kind) {
         const u32 packed = a.tables.classes[kind - 1], table = packed & 255, shift = packed >> 8;
         const u32 escape = first[table + 1] - first[table] - 1;
-        const u8 *table_tokens = tokens + table * PROB_SUM;
-        const u32 *table_frequencies = frequencies + first[table];
         expect_raw(len, shift);
-        for (u32 i = 0; i < len; i += lanes) {
-            const bool active = lane < lanes && i + lane < len;
-            const u32 token = rans.get(table_tokens, table_frequencies, active);
-            u32 z = token;
-            if (shift && active) z = token << shift | (u32)raw_bits(raw_at + (u64)(i + lane) * shift, shift);
-            i16 q = unzigzag(z);
-            const bool escaped = active && token == escape;
-            const u32 mask = __ballot_sync(FULL, escaped);
-            if (mask) {
-                const u32 index = escape_at + __popc(mask & rans.below);
-                if (escaped) q = index < escape_count ? (i16)escapes[index] : 0;
-                escape_at += __popc(mask);
-                const bool is_exact = escaped && q == EXACT;
-                const u32 exacts = __ballot_sync(FULL, is_exact);
-                if (is_exact) ((D *)a.delta)[start + i + lane] = exact_value(exact_at + __popc(exacts & rans.below));
-                exact_at += __popc(exacts);
-            }
-            if (active) a.q[start + i + lane] = q;
-        }
+        rans.ask_ahead(lane);
+        if (shift) rounds<true>(tokens + table * PROB_SUM, frequencies + first[table], start, len, escape, shift);
+        else rounds<false>(tokens + table * PROB_SUM, frequencies + first[table], start, len, escape, 0);
         raw_at += (u64)len * shift;
     }
     __device__ void exact_unit(u64 start, u32 len, const Form &form) {
@@ -244,7 +267,7 @@ template <class D> __device__ void decode_streams(const CoderArguments &a) {
     u32 *forms = (u32 *)(tokens + a.tables.symbol_tables * PROB_SUM) + warp * per_warp;
     u8 *last = (u8 *)((u32 *)(tokens + a.tables.symbol_tables * PROB_SUM) + DECODE_WARPS * per_warp) + warp * per_warp;
     const u32 count = (u32)a.totals[0];
-    for (u32 s = blockIdx.x * DECODE_WARPS + warp; s < count; s += gridDim.x * DECODE_WARPS) {
+    for (u32 s = next_stream(a); s < count; s = next_stream(a)) {
         const Stream stream = a.streams[s];
         const Chunk chunk = a.chunks[stream.chunk];
         const u32 lanes = lanes_of(chunk.code);
@@ -284,5 +307,5 @@ extern "C" __global__ void clear_empty_chunks(const CoderArguments a) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(32 * DECODE_WARPS) decode_streams_32(const CoderArguments a) { decode_streams<u32>(a); }
-extern "C" __global__ void __launch_bounds__(32 * DECODE_WARPS) decode_streams_64(const CoderArguments a) { decode_streams<u64>(a); }
+extern "C" __global__ void __launch_bounds__(32 * DECODE_WARPS, 1) decode_streams_32(const CoderArguments a) { decode_streams<u32>(a); }
+extern "C" __global__ void __launch_bounds__(32 * DECODE_WARPS, 1) decode_streams_64(const CoderArguments a) { decode_streams<u64>(a); }

@@ -132,17 +132,18 @@ template <class D> __device__ void choose_forms(const CoderArguments &a) {
         for (u32 slot = lane; slot < a.slots; slot += 32) forms[slot] = NONE;
         __syncwarp();
         u64 cost = 0;
-        bool any = false;
+        u32 coded = 0;
         for (u32 j = a.unit_first[tile.shape]; j < a.unit_first[tile.shape + 1]; j++) {
             const Unit unit = a.units[j];
             const u64 start = tile.start + unit.start;
             const UnitForm f = choose(a.tables, a.q + start, (const D *)a.delta + start, unit.len, a.bits);
             if (lane == 0) forms[unit.slot] = f.form, counts[unit.slot] = f.counts;
             cost += f.cost;
-            any = any || f.form != 0;
+            coded += f.form != 0 ? unit.len : 0;
         }
-        if (lane == 0 && any) {
+        if (lane == 0 && coded > 0) {
             atomicAdd(&a.chunks[tile.chunk].cost, cost);
+            atomicAdd(&a.chunks[tile.chunk].coded, coded);
             atomicOr(&a.chunks[tile.chunk].code, 1u);
         }
     }
@@ -156,7 +157,8 @@ extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArgum
     for (u32 c = begin; c < end; c++) {
         Chunk &chunk = a.chunks[c];
         if (chunk.code == 0) continue;
-        const u64 lanes = (chunk.cost >> 12) / a.bits_per_lane;
+        const u64 bits = chunk.cost >> 12, by_nodes = min((u64)(chunk.coded / a.nodes_per_lane), bits / a.least_bits_per_lane);
+        const u64 lanes = max(bits / a.bits_per_lane, by_nodes);
         const u32 most = MAX_LANES * min(max(chunk.tile_end - chunk.tile, 1u), MAX_STREAMS);
         const u32 clamped = lanes < 1 ? 1 : lanes > most ? most : (u32)lanes;
         chunk.code = 1 + (31 - __clz((i32)clamped));
@@ -171,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArgum
         for (u32 s = 0; s < streams; s++) a.streams[first + s] = {c, s, 0, 0, 0, 0, 0};
         first += streams;
     }
-    if (threadIdx.x == 0) a.totals[0] = total;
+    if (threadIdx.x == 0) a.totals[0] = total, a.totals[2] = 0;
 }
 
 // rANS from the last token to the first; words go to lower and lower places.
@@ -287,8 +289,8 @@ template <class D> __device__ void encode_streams(const CoderArguments &a) {
     for (u32 i = threadIdx.x; i <= a.tables.symbol_tables; i += blockDim.x) first[i] = a.tables.first[i];
     for (u32 i = threadIdx.x; i < a.tables.first[a.tables.symbol_tables]; i += blockDim.x) entries[i] = a.tables.encode[i];
     __syncthreads();
-    const u32 warps = gridDim.x * (blockDim.x / 32), lane = threadIdx.x & 31, count = (u32)a.totals[0];
-    for (u32 s = (blockIdx.x * blockDim.x + threadIdx.x) / 32; s < count; s += warps) {
+    const u32 lane = threadIdx.x & 31, count = (u32)a.totals[0];
+    for (u32 s = next_stream(a); s < count; s = next_stream(a)) {
         Stream stream = a.streams[s];
         const Chunk &chunk = a.chunks[stream.chunk];
         const u32 begin = stream_tile(chunk, stream.index), end = stream_tile(chunk, stream.index + 1);
@@ -548,7 +550,7 @@ extern "C" __global__ void finish_chunks(const CoderArguments a) {
 
 extern "C" __global__ void __launch_bounds__(256) choose_forms_32(const CoderArguments a) { choose_forms<u32>(a); }
 extern "C" __global__ void __launch_bounds__(256) choose_forms_64(const CoderArguments a) { choose_forms<u64>(a); }
-extern "C" __global__ void __launch_bounds__(256) encode_streams_32(const CoderArguments a) { encode_streams<u32>(a); }
-extern "C" __global__ void __launch_bounds__(256) encode_streams_64(const CoderArguments a) { encode_streams<u64>(a); }
+extern "C" __global__ void __launch_bounds__(1024) encode_streams_32(const CoderArguments a) { encode_streams<u32>(a); }
+extern "C" __global__ void __launch_bounds__(1024) encode_streams_64(const CoderArguments a) { encode_streams<u64>(a); }
 extern "C" __global__ void __launch_bounds__(256) assemble_32(const CoderArguments a) { assemble<u32>(a); }
 extern "C" __global__ void __launch_bounds__(256) assemble_64(const CoderArguments a) { assemble<u64>(a); }

@@ -17,6 +17,9 @@ template <> struct Real<float> {
     static __device__ __forceinline__ float sub(float a, float b) { return __fsub_rn(a, b); }
     static __device__ __forceinline__ float mul(float a, float b) { return __fmul_rn(a, b); }
     static __device__ __forceinline__ float abs(float v) { return __uint_as_float(__float_as_uint(v) & ~SIGN); }
+    // The other one where one is NaN.
+    static __device__ __forceinline__ float max(float a, float b) { return fmaxf(a, b); }
+    static __device__ __forceinline__ float min(float a, float b) { return fminf(a, b); }
 };
 template <> struct Real<double> {
     typedef u64 Bits;
@@ -32,6 +35,8 @@ template <> struct Real<double> {
     static __device__ __forceinline__ double sub(double a, double b) { return __dsub_rn(a, b); }
     static __device__ __forceinline__ double mul(double a, double b) { return __dmul_rn(a, b); }
     static __device__ __forceinline__ double abs(double v) { return from_bits(bits(v) & ~SIGN); }
+    static __device__ __forceinline__ double max(double a, double b) { return fmax(a, b); }
+    static __device__ __forceinline__ double min(double a, double b) { return fmin(a, b); }
 };
 
 // The symbol of a node that is stored exactly.

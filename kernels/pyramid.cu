@@ -1,129 +1,230 @@
-// The pyramid's tiles for any shape, type and choice: one block a tile, the tile in shared memory, one node a thread.
-#include "pyramid.cuh"
+// The pyramid's tiles: a group of threads a tile, the tile in shared memory (FORMAT.md, "tiles and node sets").
+#include "regular.cuh"
 
-constexpr u32 SYMBOL_SHIFT = 15;
-constexpr u32 COORDINATES = (1u << SYMBOL_SHIFT) - 1;
+// What a group of threads keeps of its tile: values, then symbols, then the tiers of its tolerance blocks.
+// SIDE: of the whole tiles that it knows in particular, or 0.
+template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
+    // Elements of a 16-byte access.
+    static constexpr u32 VECTOR = 16 / sizeof(T);
+    struct __align__(16) Several {
+        T of[VECTOR];
+    };
+    struct __align__(16) Symbols {
+        u16 of[8];
+    };
 
-// One tile in the hands of one block.
-template <class T> struct Work {
     const TileArguments<T> &a;
     const Tile tile;
-    const TileShape shape;
+    const TileShape &shape;
     const Choice choice;
-    const Quantizer<T> *quantizers;
+    const u32 favoured, thread;
     T *v;
+    i16 *q;
+    u8 *tiers;
+    const u32 *nodes;
+    // Distances in `tiers` between rows and planes.
+    u32 tier_row, tier_plane;
+    // Of the current step: the quantizer of the first tier, and of all.
+    Quantizer<T> only;
+    const Quantizer<T> *quantizers;
 
-    __device__ Work(const TileArguments<T> &a, u32 index, T *v)
-        : a(a), tile(a.tiles[index]), shape(a.shapes[tile.shape]), choice{a.choices[tile.chunk]}, quantizers(nullptr), v(v) {}
-
-    __device__ __forceinline__ u32 stride_y() const { return shape.dims[2]; }
-    __device__ __forceinline__ u32 stride_z() const { return shape.dims[1] * shape.dims[2]; }
-
-    __device__ void load_values() {
-        const u32 count = shape.dims[0] * stride_z();
-        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
-            const u32 x = i % shape.dims[2], row = i / shape.dims[2];
-            const u32 y = row % shape.dims[1], z = row / shape.dims[1];
-            v[i] = a.values[((u64)(tile.at[0] + z) * a.n[1] + tile.at[1] + y) * a.n[2] + tile.at[2] + x];
-        }
+    __device__ Work(const TileArguments<T> &a, const Tile &tile, char *memory, u32 thread)
+        : a(a), tile(tile), shape(a.shapes[tile.shape]), choice{a.choices[tile.chunk]}, favoured(choice.byte / 3 % 4), thread(thread),
+          v((T *)memory), nodes(a.nodes), only(), quantizers(nullptr) {
+        q = (i16 *)(v + shape.places);
+        tiers = (u8 *)(q + shape.places);
+        tier_row = ((shape.dims[2] - 1) >> a.shift) + 1;
+        tier_plane = tier_row * (((shape.dims[1] - 1) >> a.shift) + 1);
     }
-    __device__ void load_corners() {
-        const u32 i = threadIdx.x;
-        const u32 z = i >> 2, y = i >> 1 & 1, x = i & 1;
-        if (i >= 8 || z >= shape.ends[0] || y >= shape.ends[1] || x >= shape.ends[2]) return;
-        u32 corner[3], local[3];
-        const u32 end[3] = {z, y, x};
-        for (u32 axis = 0; axis < 3; axis++) {
-            corner[axis] = tile.at[axis] / a.side * 2 + end[axis];
-            local[axis] = end[axis] ? shape.dims[axis] - 1 : 0;
-        }
-        v[local[0] * stride_z() + local[1] * stride_y() + local[2]] =
-            a.corners[((u64)corner[0] * a.corner_n[1] + corner[1]) * a.corner_n[2] + corner[2]];
+    static __device__ __forceinline__ void sync() {
+        if (GROUP == 32) __syncwarp();
+        else __syncthreads();
     }
-    // Writes the part of the tile inside lo..hi.
-    __device__ void store() {
-        const u32 count = shape.dims[0] * stride_z();
-        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
-            const u32 row = i / shape.dims[2];
-            const u32 x = tile.at[2] + i % shape.dims[2];
-            const u32 y = tile.at[1] + row % shape.dims[1], z = tile.at[0] + row / shape.dims[1];
-            if (z < a.lo[0] || z >= a.hi[0] || y < a.lo[1] || y >= a.hi[1] || x < a.lo[2] || x >= a.hi[2]) continue;
-            const u64 at = ((u64)(z - a.lo[0]) * (a.hi[1] - a.lo[1]) + y - a.lo[1]) * (a.hi[2] - a.lo[2]) + x - a.lo[2];
-            a.result[at] = v[i];
-        }
+    template <u32 POINTS> __device__ __forceinline__ const Stencil<T, POINTS> *stencils() const {
+        return (const Stencil<T, POINTS> *)a.stencils[POINTS / 2 - 1];
     }
-    __device__ __forceinline__ const Quantizer<T> &quantizer(u32 z, u32 y, u32 x) const {
-        if (a.tier_count == 1) return quantizers[0];
-        const u32 bz = (tile.at[0] + z) >> a.shift, by = (tile.at[1] + y) >> a.shift, bx = (tile.at[2] + x) >> a.shift;
-        return quantizers[a.tiers[((u64)bz * a.blocks[1] + by) * a.blocks[2] + bx]];
+    __device__ __forceinline__ u32 tier_at(u32 axis, u32 position) const {
+        const u32 stride = axis == 0 ? tier_plane : axis == 1 ? tier_row : 1;
+        return a.tier_count == 1 ? 0 : (position >> a.shift) * stride;
     }
-    __device__ __forceinline__ T predict(u32 pass, u32 z, u32 y, u32 x, T step) const {
-        const u32 used = choice.axes(pass);
-        const u32 at[3] = {z, y, x}, strides[3] = {stride_z(), stride_y(), 1};
-        const u32 position = z * strides[0] + y * strides[1] + x;
-        Guess<T> along[3];
-#pragma unroll
-        for (u32 axis = 0; axis < 3; axis++) {
-            if (used >> axis & 1) {
-                const Row<T> &row = a.rows[shape.rows[axis] + choice.points() * shape.dims[axis] + at[axis]];
-                along[axis] = interpolate<6>(v, row, position - at[axis] * strides[axis], strides[axis]);
-            }
-        }
-        return mean(used, along, step);
+    __device__ __forceinline__ Quantizer<T> quantizer(u32 axis, u32 position, u32 base) const {
+        return a.tier_count == 1 ? only : quantizers[tiers[base + tier_at(axis, position)]];
     }
-    template <bool ENCODE> __device__ __forceinline__ void node(u32 pass, u32 entry) {
-        const u32 local = entry & COORDINATES;
-        const u32 z = local >> shape.shift_z, y = (local & ((1u << shape.shift_z) - 1)) >> shape.shift_y;
-        const u32 x = local & ((1u << shape.shift_y) - 1);
-        const u64 symbol = tile.start + (entry >> SYMBOL_SHIFT);
-        const Quantizer<T> &quantizer = this->quantizer(z, y, x);
-        const T p = predict(pass, z, y, x, quantizer.step);
-        T &value = v[z * stride_z() + y * stride_y() + x];
+    // What is known of a node before its prediction: its value, or its symbol.
+    struct Known {
+        T value;
+        i16 symbol;
+    };
+    __device__ __forceinline__ Known known(u32 place) const {
+        if (ENCODE) return {v[place], 0};
+        return {0, q[place]};
+    }
+    // Takes prediction p of the node at `place`.
+    __device__ __forceinline__ void visit(u32 place, const Known &known, T p, const Quantizer<T> &z) {
         if (ENCODE) {
-            T u = value;
-            const i16 q = quantize(u, p, quantizer);
-            a.q[symbol] = q;
-            if (q == EXACT) a.delta[symbol] = delta_of(u, p);
-            value = u;
+            T u = known.value;
+            const i16 symbol = quantize(u, p, z);
+            v[place] = u;
+            q[place] = symbol;
+            if (symbol == EXACT) a.delta[tile.start + a.coded_at[shape.coded_at + place]] = delta_of(u, p);
         } else {
-            const i16 q = a.q[symbol];
-            value = q == EXACT ? apply_delta<T>(a.delta[symbol], p) : Real<T>::fma((T)q, quantizer.step, p);
+            T r = Real<T>::fma((T)known.symbol, z.step, p);
+            if (known.symbol == EXACT) r = apply_delta<T>(a.delta[tile.start + a.coded_at[shape.coded_at + place]], p);
+            v[place] = r;
         }
     }
     // Nodes new on one axis, then on two, then on three: only these groups depend on each other.
-    template <bool ENCODE> __device__ void sweep() {
-        const u32 *entries = a.table + shape.entries;
+    template <u32 POINTS> __device__ __forceinline__ void sweep() {
+        const bool whole = SIDE > 0 && shape.regular && favoured == 0;
+#pragma unroll 1
         for (u32 step = shape.steps; step-- > 0;) {
-            const u32 *ranges = a.table + shape.ranges + 8 * step;
             quantizers = quantizers_of(a, choice, step);
-            group<ENCODE>(entries, ranges[0], ranges[1], ranges[2], ranges[3], 1, 2, 4);
-            group<ENCODE>(entries, ranges[3], ranges[4], ranges[5], ranges[6], 3, 5, 6);
-            group<ENCODE>(entries, ranges[6], ranges[7], ranges[7], ranges[7], 7, 7, 7);
+            only = quantizers[0];
+            const StepAxis *axes = a.steps + shape.first_step + 3 * step;
+            if constexpr (SIDE > 0) {
+                // the steps with most nodes
+                if (whole && step == 0) {
+                    RegularStep<T, SIDE, 0, POINTS>::template run<GROUP / 32>(*this, axes);
+                    continue;
+                }
+                if (SIDE == 16 && whole && step == 1) {
+                    RegularStep<T, SIDE, 1, POINTS>::template run<GROUP / 32>(*this, axes);
+                    continue;
+                }
+            }
+            lines<0, POINTS, T, GROUP>(*this, axes);
+            sync();
+            lines<1, POINTS, T, GROUP>(*this, axes);
+            sync();
+            lines<2, POINTS, T, GROUP>(*this, axes);
+            sync();
         }
     }
-    template <bool ENCODE>
-    __device__ void group(const u32 *entries, u32 begin, u32 b, u32 c, u32 end, u32 first, u32 second, u32 third) {
-        for (u32 i = begin + threadIdx.x; i < end; i += blockDim.x) {
-            node<ENCODE>(i < b ? first : i < c ? second : third, entries[i]);
+
+    // Calls f(place in a row of WIDTH elements at x, y, z of the tile) for all of them.
+    template <u32 WIDTH, class F> __device__ __forceinline__ void each(F f) const {
+        const u32 pieces = (shape.dims[2] + WIDTH - 1) / WIDTH;
+        const u32 row_bits = 32 - __clz((i32)(pieces - 1)), plane_bits = 32 - __clz((i32)(shape.dims[1] - 1));
+        const u32 count = shape.dims[0] << (row_bits + plane_bits);
+#pragma unroll 4
+        for (u32 i = thread; i < count; i += GROUP) {
+            const u32 x = (i & ((1u << row_bits) - 1)) * WIDTH, y = i >> row_bits & ((1u << plane_bits) - 1);
+            const u32 z = i >> (row_bits + plane_bits);
+            if (x < shape.dims[2] && y < shape.dims[1]) f(z, y, x);
         }
-        __syncthreads();
+    }
+    __device__ __forceinline__ u32 row(u32 z, u32 y) const {
+        return a.offsets[shape.offsets[0] + z] + a.offsets[shape.offsets[1] + y];
+    }
+    __device__ __forceinline__ void load_values() {
+        const u16 *along_x = a.offsets + shape.offsets[2];
+        const T *from = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1]) * a.n[2] + tile.at[2];
+        if (a.n[2] % VECTOR == 0) {
+            each<VECTOR>([&](u32 z, u32 y, u32 x) {
+                const Several values = *(const Several *)(from + ((u64)z * a.n[1] + y) * a.n[2] + x);
+                T *to = v + row(z, y);
+#pragma unroll
+                for (u32 k = 0; k < VECTOR; k++) to[along_x[x + k]] = values.of[k];
+            });
+        } else {
+            each<1>([&](u32 z, u32 y, u32 x) { v[row(z, y) + along_x[x]] = from[((u64)z * a.n[1] + y) * a.n[2] + x]; });
+        }
+    }
+    __device__ __forceinline__ void load_corners() {
+        const u32 z = thread >> 2, y = thread >> 1 & 1, x = thread & 1;
+        if (thread >= 8 || z >= shape.ends[0] || y >= shape.ends[1] || x >= shape.ends[2]) return;
+        const u32 end[3] = {z, y, x};
+        u32 corner[3], place = 0;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) {
+            corner[axis] = tile.at[axis] / a.side * 2 + end[axis];
+            place += a.offsets[shape.offsets[axis] + (end[axis] ? shape.dims[axis] - 1 : 0)];
+        }
+        v[place] = a.corners[((u64)corner[0] * a.corner_n[1] + corner[1]) * a.corner_n[2] + corner[2]];
+    }
+    __device__ __forceinline__ void load_tiers() {
+        const u32 planes = ((shape.dims[0] - 1) >> a.shift) + 1, rows = tier_plane / tier_row;
+        for (u32 i = thread; i < planes * tier_plane; i += GROUP) {
+            const u32 x = i % tier_row, y = i / tier_row % rows, z = i / tier_plane;
+            const u64 row = (u64)((tile.at[0] >> a.shift) + z) * a.blocks[1] + (tile.at[1] >> a.shift) + y;
+            tiers[i] = a.tiers[row * a.blocks[2] + (tile.at[2] >> a.shift) + x];
+        }
+    }
+    // Symbols of a tile start at a multiple of 8, and so many that the last ones are padding.
+    __device__ __forceinline__ void load_symbols() {
+        const u16 *order = a.order + shape.order;
+#pragma unroll 4
+        for (u32 i = 8 * thread; i < shape.nodes; i += 8 * GROUP) {
+            const Symbols symbols = *(const Symbols *)(a.q + tile.start + i), places = *(const Symbols *)(order + i);
+#pragma unroll
+            for (u32 k = 0; k < 8; k++) {
+                if (i + k < shape.nodes) q[places.of[k]] = (i16)symbols.of[k];
+            }
+        }
+    }
+    __device__ __forceinline__ void store_symbols() {
+        const u16 *order = a.order + shape.order;
+#pragma unroll 4
+        for (u32 i = 8 * thread; i < shape.nodes; i += 8 * GROUP) {
+            const Symbols places = *(const Symbols *)(order + i);
+            Symbols symbols;
+#pragma unroll
+            for (u32 k = 0; k < 8; k++) symbols.of[k] = i + k < shape.nodes ? (u16)q[places.of[k]] : 0;
+            *(Symbols *)(a.q + tile.start + i) = symbols;
+        }
+    }
+    // Writes the part of the tile inside lo..hi.
+    __device__ __forceinline__ void store_values() {
+        const u16 *along_x = a.offsets + shape.offsets[2];
+        const u32 ny = a.hi[1] - a.lo[1], nx = a.hi[2] - a.lo[2];
+        const bool aligned = nx % VECTOR == 0 && a.lo[2] % VECTOR == 0;
+        const auto inside = [&](u32 z, u32 y) {
+            const u32 gz = tile.at[0] + z, gy = tile.at[1] + y;
+            return gz >= a.lo[0] && gz < a.hi[0] && gy >= a.lo[1] && gy < a.hi[1];
+        };
+        const auto place = [&](u32 z, u32 y, u32 x) {
+            return ((u64)(tile.at[0] + z - a.lo[0]) * ny + (tile.at[1] + y - a.lo[1])) * nx + (tile.at[2] + x - a.lo[2]);
+        };
+        if (aligned) {
+            each<VECTOR>([&](u32 z, u32 y, u32 x) {
+                if (!inside(z, y) || tile.at[2] + x < a.lo[2] || tile.at[2] + x >= a.hi[2]) return;
+                Several values;
+                const T *from = v + row(z, y);
+#pragma unroll
+                for (u32 k = 0; k < VECTOR; k++) values.of[k] = from[along_x[x + k]];
+                *(Several *)(a.result + place(z, y, x)) = values;
+            });
+        } else {
+            each<1>([&](u32 z, u32 y, u32 x) {
+                if (!inside(z, y) || tile.at[2] + x < a.lo[2] || tile.at[2] + x >= a.hi[2]) return;
+                a.result[place(z, y, x)] = v[row(z, y) + along_x[x]];
+            });
+        }
+    }
+    __device__ __forceinline__ void run() {
+        if (ENCODE) load_values();
+        else load_symbols();
+        if (a.tier_count > 1) load_tiers();
+        sync();
+        load_corners();
+        sync();
+        if (choice.points() == 1) sweep<4>();
+        else if (choice.points() == 0) sweep<2>();
+        else sweep<6>();
+        if (ENCODE) store_symbols();
+        if (a.result) store_values();
+        sync();
     }
 };
 
-template <class T, bool ENCODE> __device__ void tiles(const TileArguments<T> &a) {
-    SHARED_MEMORY(memory);
-    T *v = a.spill ? a.spill + (u64)blockIdx.x * a.tile_nodes : (T *)memory;
+// Tiles in turn, one a block. SPILLED: their memory is not shared memory.
+template <class T, u32 GROUP, bool ENCODE, u32 SIDE, bool SPILLED> __device__ __forceinline__ void tiles(const TileArguments<T> &a) {
+    SHARED_MEMORY(shared);
+    char *memory = SPILLED ? a.spill + (u64)blockIdx.x * a.tile_bytes : shared;
     for (u32 t = blockIdx.x; t < a.tile_count; t += gridDim.x) {
         const Tile tile = a.tiles[t];
-        if (is_common(a, tile)) continue;
-        Work<T> work(a, t, v);
-        if (ENCODE) work.load_values();
-        __syncthreads();
-        work.load_corners();
-        __syncthreads();
-        work.template sweep<ENCODE>();
-        if (a.result) work.store();
-        __syncthreads();
+        Work<T, GROUP, ENCODE, SIDE> work(a, tile, memory, threadIdx.x);
+        work.run();
     }
 }
 
@@ -160,10 +261,22 @@ template <class T, bool ENCODE> __device__ void last_array(const LastArguments<T
     }
 }
 
-extern "C" __global__ void __launch_bounds__(1024) encode_tiles_f32(const TileArguments<float> a) { tiles<float, true>(a); }
-extern "C" __global__ void __launch_bounds__(1024) encode_tiles_f64(const TileArguments<double> a) { tiles<double, true>(a); }
-extern "C" __global__ void __launch_bounds__(1024) decode_tiles_f32(const TileArguments<float> a) { tiles<float, false>(a); }
-extern "C" __global__ void __launch_bounds__(1024) decode_tiles_f64(const TileArguments<double> a) { tiles<double, false>(a); }
+extern "C" __global__ void __launch_bounds__(32, 16) encode_tiles_small_f32(const TileArguments<float> a) { tiles<float, 32, true, 8, false>(a); }
+extern "C" __global__ void __launch_bounds__(32, 16) decode_tiles_small_f32(const TileArguments<float> a) { tiles<float, 32, false, 8, false>(a); }
+extern "C" __global__ void __launch_bounds__(64, 8) encode_tiles_middle_f32(const TileArguments<float> a) { tiles<float, 64, true, 16, false>(a); }
+extern "C" __global__ void __launch_bounds__(64, 8) decode_tiles_middle_f32(const TileArguments<float> a) { tiles<float, 64, false, 16, false>(a); }
+extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_large_f32(const TileArguments<float> a) { tiles<float, 512, true, 32, false>(a); }
+extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_large_f32(const TileArguments<float> a) { tiles<float, 512, false, 32, false>(a); }
+extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_spilled_f32(const TileArguments<float> a) { tiles<float, 512, true, 0, true>(a); }
+extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_spilled_f32(const TileArguments<float> a) { tiles<float, 512, false, 0, true>(a); }
+extern "C" __global__ void __launch_bounds__(32, 12) encode_tiles_small_f64(const TileArguments<double> a) { tiles<double, 32, true, 8, false>(a); }
+extern "C" __global__ void __launch_bounds__(32, 12) decode_tiles_small_f64(const TileArguments<double> a) { tiles<double, 32, false, 8, false>(a); }
+extern "C" __global__ void __launch_bounds__(64, 4) encode_tiles_middle_f64(const TileArguments<double> a) { tiles<double, 64, true, 16, false>(a); }
+extern "C" __global__ void __launch_bounds__(64, 4) decode_tiles_middle_f64(const TileArguments<double> a) { tiles<double, 64, false, 16, false>(a); }
+extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_large_f64(const TileArguments<double> a) { tiles<double, 512, true, 0, false>(a); }
+extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_large_f64(const TileArguments<double> a) { tiles<double, 512, false, 0, false>(a); }
+extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_spilled_f64(const TileArguments<double> a) { tiles<double, 512, true, 0, true>(a); }
+extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_spilled_f64(const TileArguments<double> a) { tiles<double, 512, false, 0, true>(a); }
 extern "C" __global__ void gather_corners_f32(const CornerArguments<float> a) { gather_corners<float>(a); }
 extern "C" __global__ void gather_corners_f64(const CornerArguments<double> a) { gather_corners<double>(a); }
 extern "C" __global__ void encode_last_f32(const LastArguments<float> a) { last_array<float, true>(a); }

@@ -45,5 +45,30 @@ template <u32 SIDE, u32 STEP, u32 POINTS> struct Near {
     }
 };
 
-// The steps of a tile: until two nodes are left.
-template <u32 SIDE> __host__ __device__ constexpr u32 steps() { return SIDE == 8 ? 3 : SIDE == 16 ? 4 : 5; }
+// Where a tile of SIDE nodes an axis keeps its nodes: see Tables::add in codec/backend/cuda/pyramid/tables.rs.
+template <u32 SIDE> struct Memory {
+    static constexpr u32 Y = SIDE | 1;
+    static constexpr u32 Z = SIDE * Y + 9;
+    // The last set that a position belongs to.
+    static __host__ __device__ constexpr u32 last_set(u32 position) {
+        if (position == 0 || position == SIDE - 1) return 32;
+        u32 set = 0;
+        while ((position >> set & 1) == 0) set++;
+        return set;
+    }
+    // The place of a position of axis 1 or 2: the nodes of later sets come first.
+    static __host__ __device__ constexpr u32 rank(u32 position) {
+        u32 before = 0;
+        for (u32 other = 0; other < SIDE; other++) {
+            const u32 set = last_set(other), own = last_set(position);
+            before += set > own || (set == own && other < position);
+        }
+        return before;
+    }
+    // The tolerance block of each rank, two bits each.
+    static __host__ __device__ constexpr u64 blocks() {
+        u64 all = 0;
+        for (u32 position = 0; position < SIDE; position++) all |= (u64)(position / 8) << (2 * rank(position));
+        return all;
+    }
+};

@@ -174,8 +174,8 @@ Result cuDeviceGet(int *d, int ordinal) { return *d = ordinal, OK; }
 Result cuDeviceGetName(char *name, int length, int) { return snprintf(name, length, "emulated GPU"), OK; }
 Result cuDeviceTotalMem_v2(size_t *n, int) { return *n = (size_t)1 << 34, OK; }
 Result cuDeviceGetAttribute(int *value, int attribute, int) {
-    // 16 multiprocessors, 75/76 compute capability, 97 shared memory a block may ask for.
-    *value = attribute == 16 ? 2 : attribute == 75 ? 9 : attribute == 97 ? 227 * 1024 : 0;
+    // 16 multiprocessors, 75/76 compute capability, 81/97 shared memory of a multiprocessor and for a block.
+    *value = attribute == 16 ? 2 : attribute == 75 ? 9 : attribute == 81 ? 228 * 1024 : attribute == 97 ? 227 * 1024 : 0;
     return OK;
 }
 Result cuDevicePrimaryCtxRetain(void **c, int) { return *c = (void *)1, OK; }

@@ -37,6 +37,9 @@ pub(super) struct Gpu {
     pub name: String,
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
+    /// Bytes of shared memory that a block may ask for, and that there are.
+    pub shared_per_block: usize,
+    pub shared_per_multiprocessor: usize,
 }
 
 /// Turns a driver error into ours.
@@ -81,9 +84,17 @@ impl Gpu {
         let stream = context.new_stream().map_err(failed("creating a stream"))?;
         let loaded = |m: &'static Module| Ok((m.source, load(&context, m, capability)?));
         let modules = MODULES.iter().map(loaded).collect::<Result<_>>()?;
-        let multiprocessors = context
-            .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
-            .map_err(failed("reading the number of multiprocessors"))? as u32;
+        let attribute = |which| {
+            context
+                .attribute(which)
+                .map_err(failed("reading the device's properties"))
+                .map(|value| value.max(0) as usize)
+        };
+        let multiprocessors = attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32;
+        let shared_per_block =
+            attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let shared_per_multiprocessor =
+            attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?;
         Ok(Self {
             context,
             stream,
@@ -92,6 +103,8 @@ impl Gpu {
             profile: Profile::default(),
             name,
             multiprocessors,
+            shared_per_block,
+            shared_per_multiprocessor,
         })
     }
 

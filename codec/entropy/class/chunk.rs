@@ -12,6 +12,10 @@ use crate::{Error, Result};
 pub(crate) const MAX_STREAMS: usize = 16;
 /// A lane costs about 24 bits (its first and last state); it is worth it from this many bits of payload on.
 pub(crate) const BITS_PER_LANE: u64 = 1200;
+/// A decoder that runs all lanes at once takes as long as a lane has nodes: beyond this many there are more lanes, as long as
+/// each still has [`LEAST_BITS_PER_LANE`].
+pub(crate) const NODES_PER_LANE: u64 = 2048;
+pub(crate) const LEAST_BITS_PER_LANE: u64 = 400;
 
 /// Header flags.
 pub(crate) const HAS_LISTS: u8 = 1;
@@ -24,9 +28,11 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    pub(crate) fn for_cost(bits: u64, tiles: usize) -> Self {
+    /// For an estimated payload of `bits` bits that codes `nodes` nodes.
+    pub(crate) fn for_cost(bits: u64, nodes: u64, tiles: usize) -> Self {
         let most = MAX_LANES * tiles.clamp(1, MAX_STREAMS);
-        let lanes = (bits / BITS_PER_LANE).clamp(1, most as u64);
+        let lanes = (bits / BITS_PER_LANE).max((nodes / NODES_PER_LANE).min(bits / LEAST_BITS_PER_LANE));
+        let lanes = lanes.clamp(1, most as u64);
         Self { code: 1 + lanes.ilog2() as u8 }
     }
     pub(crate) fn from_code(code: u8) -> Result<Self> {
@@ -53,13 +59,14 @@ impl Split {
 /// Appends the payload of a chunk. Units whose nodes are all exact are coded by their deltas.
 pub fn encode_chunk(layout: &ChunkLayout, symbols: &ChunkSymbols, out: &mut Vec<u8>) {
     let mut forms = Vec::with_capacity(layout.tiles.len());
-    let mut cost = 0u64;
+    let (mut cost, mut coded) = (0u64, 0u64);
     for tile in &layout.tiles {
         let of_tile = layout.shapes[tile.shape].units.iter().map(|unit| {
             let nodes = tile.start + unit.start as usize..tile.start + (unit.start + unit.len) as usize;
             let delta = if symbols.delta.is_empty() { &[][..] } else { &symbols.delta[nodes.clone()] };
             let (form, bits) = choose(&symbols.q[nodes], delta, layout.bits);
             cost += bits;
+            coded += if form == Form::Zero { 0 } else { unit.len as u64 };
             form
         });
         forms.push(of_tile.collect::<Vec<_>>());
@@ -68,7 +75,7 @@ pub fn encode_chunk(layout: &ChunkLayout, symbols: &ChunkSymbols, out: &mut Vec<
         out.push(0);
         return;
     }
-    let split = Split::for_cost(cost >> 12, layout.tiles.len());
+    let split = Split::for_cost(cost >> 12, coded, layout.tiles.len());
     let slots = Slots::of(layout);
     let parts: Vec<StreamParts> = (0..split.streams())
         .map(|s| encode_stream(layout, symbols, &forms, &slots, split.tiles(s, layout.tiles.len()), split.lanes()))

@@ -30,24 +30,27 @@ device_struct! {
         pub chunk: u32,
         pub units_before: u32,
     }
+    pub struct StepAxis {
+        pub old_first: u32,
+        pub old_count: u32,
+        pub old_magic: u32,
+        pub new_first: u32,
+        pub new_count: u32,
+        pub new_magic: u32,
+        pub stencils: u32,
+        pub segments: u32,
+    }
     pub struct TileShape {
         pub dims: [u32; 3],
         pub steps: u32,
         pub nodes: u32,
-        pub entries: u32,
-        pub ranges: u32,
-        pub rows: [u32; 3],
-        pub shift_y: u32,
-        pub shift_z: u32,
+        pub first_step: u32,
+        pub order: u32,
+        pub coded_at: u32,
+        pub offsets: [u32; 3],
         pub ends: [u32; 3],
-        pub whole: u32,
-    }
-    pub struct Row<T> {
-        pub weight: [T; 6],
-        pub node: [u16; 6],
-        pub len: u16,
-        pub first: u8,
-        pub end: u8,
+        pub places: u32,
+        pub regular: u32,
     }
     pub struct Quantizer<T> {
         pub step: T,
@@ -62,11 +65,13 @@ device_struct! {
         pub quantizers: u64,
         pub tiles: u64,
         pub shapes: u64,
-        pub table: u64,
-        pub rows: u64,
-        pub choices: u64,
+        pub steps: u64,
+        pub nodes: u64,
+        pub stencils: [u64; 3],
         pub order: u64,
-        pub place: u64,
+        pub coded_at: u64,
+        pub offsets: u64,
+        pub choices: u64,
         pub q: u64,
         pub delta: u64,
         pub spill: u64,
@@ -78,8 +83,8 @@ device_struct! {
         pub shift: u32,
         pub side: u32,
         pub tile_count: u32,
-        pub tile_nodes: u32,
         pub tier_count: u32,
+        pub tile_bytes: u32,
         pub is_corners: u32,
         pub unused: u32,
     }
@@ -132,6 +137,8 @@ device_struct! {
         pub code: u32,
         pub flags: u32,
         pub error: u32,
+        pub coded: u32,
+        pub unused: u32,
     }
     pub struct CoderTables {
         pub encode: u64,
@@ -165,7 +172,9 @@ device_struct! {
         pub chunk_count: u32,
         pub slots: u32,
         pub bits: u32,
-        pub bits_per_lane: u32,
         pub units_in_tile: u32,
+        pub bits_per_lane: u32,
+        pub nodes_per_lane: u32,
+        pub least_bits_per_lane: u32,
     }
 }

@@ -6,12 +6,14 @@ use super::arguments::{Chunk, CoderArguments, CoderTables, Stream, Tile};
 use super::blob::Blob;
 use super::level::{Level, Worklist};
 use crate::Result;
-use crate::entropy::class::chunk::{BITS_PER_LANE, MAX_STREAMS};
+use crate::entropy::class::chunk::{BITS_PER_LANE, LEAST_BITS_PER_LANE, MAX_STREAMS, NODES_PER_LANE};
 use crate::entropy::class::tables::{EXACT_CLASS, TABLES, Table, class_group};
 
-/// Threads of a block of the coder's kernels; the decoder's is fixed in class_decode.cu.
+/// Threads of a block of the coder's kernels.
 const BLOCK: u32 = 256;
 const WARPS: u32 = BLOCK / 32;
+/// Warps of a block that codes streams: they share the tables. As in class.cuh.
+const STREAM_WARPS: u32 = 32;
 
 /// The fixed tables.
 pub struct Coder {
@@ -69,7 +71,7 @@ impl Coder {
     fn decoder_shared(&self, level: &Level) -> usize {
         let per_warp = (level.slots.max(level.units_in_tile) as usize).next_multiple_of(16);
         let tables = (self.table_count() + 1).next_multiple_of(4) + self.entries.next_multiple_of(4);
-        4 * tables + 2048 * self.table_count() + WARPS as usize * per_warp * 5
+        4 * tables + 2048 * self.table_count() + STREAM_WARPS as usize * per_warp * 5
     }
 }
 
@@ -106,7 +108,7 @@ impl Coding {
         self.streams.reserve(gpu, streams * size_of::<Stream>())?;
         self.q.reserve(gpu, 2 * nodes)?;
         self.delta.reserve(gpu, bytes * nodes)?;
-        self.totals.reserve(gpu, 16)?;
+        self.totals.reserve(gpu, 24)?;
         self.choices.reserve(gpu, chunks)?;
         if encode {
             self.forms.reserve(gpu, 4 * tiles * slots as usize)?;
@@ -173,8 +175,10 @@ impl Coding {
             chunk_count: self.chunk_count,
             slots: level.slots,
             bits,
-            bits_per_lane: BITS_PER_LANE as u32,
             units_in_tile: level.units_in_tile,
+            bits_per_lane: BITS_PER_LANE as u32,
+            nodes_per_lane: NODES_PER_LANE as u32,
+            least_bits_per_lane: LEAST_BITS_PER_LANE as u32,
         }
     }
 
@@ -187,12 +191,12 @@ impl Coding {
             _ => ["choose_forms_64", "encode_streams_64"],
         };
         let most = gpu.multiprocessors * 8;
-        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(WARPS).min(most);
+        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
         unsafe {
             gpu.launch(choose, self.tile_count.div_ceil(WARPS).min(most), BLOCK, 0, &a)?;
             gpu.launch("split_chunks", 1, 1024, 0, &a)?;
-            gpu.launch(encode, streams, BLOCK, coder.encoder_shared(), &a)?;
+            gpu.launch(encode, streams, 32 * STREAM_WARPS, coder.encoder_shared(), &a)?;
             gpu.launch("place_chunks", 1, 1024, 0, &a)?;
         }
         self.assemble(gpu, coder, level, bits)
@@ -214,12 +218,12 @@ impl Coding {
     pub fn decode(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> Result<()> {
         let a = self.arguments(gpu, coder, level, bits);
         let kernel = if bits == 32 { "decode_streams_32" } else { "decode_streams_64" };
-        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(WARPS).min(gpu.multiprocessors * 3);
+        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
         // SAFETY: as in `encode`; the kernels check every index that comes from the bytes.
         unsafe {
             gpu.launch("parse_chunks", 1, 1024, 0, &a)?;
             gpu.launch("clear_empty_chunks", self.chunk_count.min(gpu.multiprocessors * 8), BLOCK, 0, &a)?;
-            gpu.launch(kernel, streams, BLOCK, coder.decoder_shared(level), &a)
+            gpu.launch(kernel, streams, 32 * STREAM_WARPS, coder.decoder_shared(level), &a)
         }
     }
 

@@ -6,6 +6,7 @@ mod coder;
 mod decode;
 mod encode;
 mod level;
+mod tables;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
@@ -21,9 +22,6 @@ use coder::{Coder, Coding};
 pub(super) use decode::decode_frame;
 pub(super) use encode::encode_frame;
 use level::Level;
-
-/// Shared memory that a block may ask for on every device the kernels are written for.
-const SHARED_LIMIT: usize = 160 * 1024;
 
 /// What a run of the tile kernels works on; pointers are device addresses.
 struct Work {
@@ -117,27 +115,21 @@ impl<T: Real> Pyramid<T> {
 
     /// Runs the tile kernels of stage `k`, which read the reconstruction of stage `k + 1`, over the tiles of `work`.
     fn run_tiles(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        let tile_nodes = self.stages[k].level.tile_nodes as usize;
-        let bytes = tile_nodes * T::BYTES;
-        let block = (tile_nodes / 16).clamp(32, 1024).next_multiple_of(32) as u32;
-        let per_sm = (2048 / block).min((SHARED_LIMIT / bytes.max(1)).max(1) as u32).min(32);
-        let grid = work.tile_count.min(gpu.multiprocessors * per_sm);
-        let in_shared = bytes <= SHARED_LIMIT;
-        let spill = if in_shared { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
-        let arguments = self.tile_arguments(gpu, k, work, spill);
-        let name = match (work.encode, T::DTYPE) {
-            (true, DType::F32) => "encode_tiles_f32",
-            (true, DType::F64) => "encode_tiles_f64",
-            (false, DType::F32) => "decode_tiles_f32",
-            (false, DType::F64) => "decode_tiles_f64",
-        };
+        let level = &self.stages[k].level;
+        let tiers = if self.tier_count > 1 { level.tile_tiers } else { 0 };
+        let bytes = (level.tile_places * (T::BYTES + 2) + tiers).next_multiple_of(16);
+        let plan = Launch::new(gpu, level.tile_nodes, bytes);
+        let grid = work.tile_count.min(gpu.multiprocessors * plan.blocks);
+        let spill = if plan.shared > 0 { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
+        let arguments = self.tile_arguments(gpu, k, work, spill, bytes);
+        let name = plan.kernel(work.encode, T::DTYPE);
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe { gpu.launch(name, grid, block, if in_shared { bytes } else { 0 }, &arguments)? };
-        self.run_whole_tiles(gpu, k, work, &arguments)
+        unsafe { gpu.launch(name, grid, plan.threads, plan.shared, &arguments) }
     }
 
-    fn tile_arguments(&self, gpu: &Gpu, k: usize, work: &Work, spill: u64) -> TileArguments {
+    fn tile_arguments(&self, gpu: &Gpu, k: usize, work: &Work, spill: u64, bytes: usize) -> TileArguments {
         let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
+        let level = &stage.level;
         TileArguments {
             values: if work.encode { stage.values.address(gpu) } else { 0 },
             result: work.result,
@@ -145,12 +137,14 @@ impl<T: Real> Pyramid<T> {
             tiers: stage.tiers.address(gpu),
             quantizers: self.quantizers.address(gpu),
             tiles: work.tiles,
-            shapes: stage.level.shapes,
-            table: stage.level.table,
-            rows: stage.level.rows,
+            shapes: level.shapes,
+            steps: level.steps,
+            nodes: level.nodes,
+            stencils: level.stencils,
+            order: level.order,
+            coded_at: level.coded_at,
+            offsets: level.offsets,
             choices: work.choices,
-            order: stage.level.order,
-            place: stage.level.place,
             q: work.q,
             delta: work.delta,
             spill,
@@ -162,35 +156,11 @@ impl<T: Real> Pyramid<T> {
             shift: if k == 0 { 3 } else { 0 },
             side: stage.side(),
             tile_count: work.tile_count,
-            tile_nodes: stage.level.tile_nodes,
             tier_count: self.tier_count,
+            tile_bytes: bytes as u32,
             is_corners: (k > 0) as u32,
             unused: 0,
         }
-    }
-
-    /// The tiles that the general kernel left out: see `is_common` in pyramid.cuh.
-    fn run_whole_tiles(&self, gpu: &Gpu, k: usize, work: &Work, arguments: &TileArguments) -> Result<()> {
-        if k > 0 || T::DTYPE == DType::F64 {
-            return Ok(());
-        }
-        let side = arguments.side as usize;
-        // Threads of a block, tiles of a block, and words between planes: as in pyramid_full.cu.
-        let (name, block, tiles, padding) = match (side, work.encode) {
-            (8, true) => ("encode_whole_8_f32", 128, 4, 1),
-            (8, false) => ("decode_whole_8_f32", 128, 4, 1),
-            (16, true) => ("encode_whole_16_f32", 128, 1, 9),
-            (16, false) => ("decode_whole_16_f32", 128, 1, 9),
-            (32, true) => ("encode_whole_32_f32", 512, 1, 17),
-            (32, false) => ("decode_whole_32_f32", 512, 1, 17),
-            _ => return Ok(()),
-        };
-        let nodes = side * (side * (side + 1) + padding);
-        let bytes = tiles * (4 * nodes + 2 * side.pow(3) + (side / 8).pow(3)).next_multiple_of(16);
-        let per_sm = ((220 * 1024 / bytes) as u32).clamp(1, 2048 / block);
-        let grid = work.tile_count.div_ceil(tiles as u32).min(gpu.multiprocessors * per_sm);
-        // SAFETY: as for the general kernel.
-        unsafe { gpu.launch(name, grid, block, bytes, arguments) }
     }
 
     /// Quantizes or rebuilds the last array in place.
@@ -215,6 +185,62 @@ impl<T: Real> Pyramid<T> {
         };
         // SAFETY: the last array has at most 8 nodes, all buffers were reserved for them.
         unsafe { gpu.launch(name, 1, 32, 0, &arguments) }
+    }
+}
+
+/// How the tile kernels of a stage are launched.
+struct Launch {
+    name: usize,
+    threads: u32,
+    /// Blocks of a multiprocessor.
+    blocks: u32,
+    /// Bytes of shared memory of a block; 0 where its tile does not fit.
+    shared: usize,
+}
+
+impl Launch {
+    /// For tiles of so many nodes, with so many bytes of memory.
+    fn new(gpu: &Gpu, nodes: usize, bytes: usize) -> Self {
+        let (name, threads) = match nodes {
+            0..=1024 => (0, 32),
+            1025..=8192 => (1, 64),
+            _ => (2, 512),
+        };
+        if bytes > gpu.shared_per_block {
+            return Self { name: 3, threads: 512, blocks: 1, shared: 0 };
+        }
+        // each block also takes 1 KiB for the system
+        let blocks = (gpu.shared_per_multiprocessor / (bytes + 1024)).clamp(1, 32) as u32;
+        Self { name, threads, blocks, shared: bytes }
+    }
+    fn kernel(&self, encode: bool, dtype: DType) -> &'static str {
+        let names = match (encode, dtype) {
+            (true, DType::F32) => [
+                "encode_tiles_small_f32",
+                "encode_tiles_middle_f32",
+                "encode_tiles_large_f32",
+                "encode_tiles_spilled_f32",
+            ],
+            (false, DType::F32) => [
+                "decode_tiles_small_f32",
+                "decode_tiles_middle_f32",
+                "decode_tiles_large_f32",
+                "decode_tiles_spilled_f32",
+            ],
+            (true, DType::F64) => [
+                "encode_tiles_small_f64",
+                "encode_tiles_middle_f64",
+                "encode_tiles_large_f64",
+                "encode_tiles_spilled_f64",
+            ],
+            (false, DType::F64) => [
+                "decode_tiles_small_f64",
+                "decode_tiles_middle_f64",
+                "decode_tiles_large_f64",
+                "decode_tiles_spilled_f64",
+            ],
+        };
+        names[self.name]
     }
 }
 
