@@ -7,7 +7,7 @@ use super::panels;
 use super::state::State;
 use super::state::document::OpenRequest;
 use super::state::files::Settings;
-use super::state::project::AUTOSAVE;
+use super::state::project::{AUTOSAVE, keep_last_session};
 use super::views::geometry::{VIEW_NAMES, view_title};
 use super::views::{slice_view, volume_view};
 use super::{gpu, keys, theme};
@@ -33,6 +33,7 @@ pub struct Studio {
 impl Studio {
     pub fn new(cc: &eframe::CreationContext, file: Option<String>, hints: OpenHints) -> Self {
         theme::install(&cc.egui_ctx);
+        keep_last_session();
         let mut gpu_of_window = None;
         if let Some(render) = &cc.wgpu_render_state {
             gpu::install(render);
@@ -71,7 +72,7 @@ impl Studio {
         Panel::left("tools").exact_size(46.0).resizable(false).show(ui, |ui| panels::toolbar::show(ui, state));
         Panel::right("side").default_size(318.0).size_range(280.0..=520.0).show(ui, |ui| side(ui, state));
         let mut results = state.windows.results;
-        let panel = Panel::bottom("results").default_size(210.0).size_range(150.0..=600.0).resizable(true);
+        let panel = Panel::bottom("results").default_size(250.0).size_range(150.0..=600.0).resizable(true);
         panel.show_collapsible(ui, &mut results, |ui| results_panel(ui, state));
         if results != state.windows.results {
             state.commands.send(Command::ShowResults(results));
@@ -86,6 +87,7 @@ impl Studio {
         });
         panels::open::show(&ctx, state);
         panels::save::show(&ctx, state);
+        panels::import::show(&ctx, state);
         panels::help::show(&ctx, state);
         panels::notices::show(&ctx, state);
         panels::question::show(&ctx, state);

@@ -3,11 +3,12 @@
 use super::app::Studio;
 use super::command::Command;
 use super::data::memory::MemoryDataset;
+use super::data::slice::{Geometry, Layer};
 use super::roi::model::Measure;
-use super::state::document::Document;
+use super::state::document::{Document, OpenRequest};
 use super::state::tools::{Tool, Tools};
-use blockmgard::Shape;
 use blockmgard::volume::{Metadata, OpenHints, Values, VecField, Volume};
+use blockmgard::{Control, Shape};
 use eframe::egui::{self, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, pos2, vec2};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -27,10 +28,38 @@ pub struct FrameTimes {
 const SIDE: usize = 512;
 const FRAMES: usize = 240;
 
-/// Paints with a 64-voxel ball and drags a threshold; returns the frame times of both.
-pub fn run() -> anyhow::Result<Vec<FrameTimes>> {
+/// What `bench ui` reports.
+#[derive(Clone, Debug, Serialize)]
+pub struct UiTimes {
+    pub frames: Vec<FrameTimes>,
+    /// From the request to the texels of the first slice of a raw file of 2 GiB, in milliseconds.
+    pub first_slice_ms: f64,
+}
+
+/// Paints with a 64-voxel ball and drags a threshold, and opens a large file.
+pub fn run() -> anyhow::Result<UiTimes> {
     let mut bench = Bench::new(generated(SIDE)?)?;
-    Ok(vec![bench.paint(), bench.threshold()])
+    Ok(UiTimes { frames: vec![bench.paint(), bench.threshold()], first_slice_ms: first_slice_ms()? })
+}
+
+/// Opens a sparse raw file of 2 GiB, as the open job does, and reads its middle slice.
+fn first_slice_ms() -> anyhow::Result<f64> {
+    let path = std::env::temp_dir().join(format!("blockmgard-bench-{}.f32", std::process::id()));
+    let open = || -> anyhow::Result<f64> {
+        std::fs::File::create(&path)?.set_len(2 << 30)?;
+        let hints = OpenHints { dims: Some(vec![512, 1024, 1024]), ..OpenHints::default() };
+        let request = OpenRequest { path: path.display().to_string(), hints, ..OpenRequest::default() };
+        let started = Instant::now();
+        let document = Document::open(&request, &Control::default())?;
+        let n = document.volume.shape.n;
+        let geometry = Geometry::covering(n, 0, n[0] / 2, [0, 0], [n[2], n[1]]);
+        std::hint::black_box(Layer::Values(document.shown.clone()).image(geometry)?);
+        Ok(started.elapsed().as_secs_f64() * 1e3)
+    };
+    let time = open();
+    // Removed whatever happened; a file that was never made cannot be.
+    let _ = std::fs::remove_file(&path);
+    time
 }
 
 /// A smooth field with detail, made in parallel.

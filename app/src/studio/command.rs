@@ -17,8 +17,6 @@ pub enum Command {
     Open(OpenRequest),
     /// The bundled sample with its regions.
     OpenSample,
-    /// Ask for a project or ROI spec.
-    AskProject,
     /// The answer to the question whether a value means "missing".
     Missing(bool),
     /// Another variable or step of the open file.
@@ -87,7 +85,11 @@ pub enum Command {
     Morphology(Morphology),
     ApplyMorphology,
     CancelMorphology,
-    ImportMask,
+    /// Show the import dialog as filled in, or close it.
+    ImportForm(Option<ImportForm>),
+    /// The system's open dialog for the import dialog.
+    BrowseImport,
+    ImportMask(ImportForm),
     Undo,
     Redo,
     Run(super::state::runs::RunRequest),
@@ -108,14 +110,21 @@ pub enum Command {
     BrowseSave,
     SaveAs(Export, PathBuf),
     OpenProject(PathBuf),
-    /// Take up the work that autosave kept.
-    RestoreAutosave,
+    /// Take up the work that autosave kept of the last session.
+    RestoreLastSession,
     ShowHelp(bool),
     ShowHints(bool),
     DarkMode(bool),
     DismissNotice(usize),
     CopyText(String),
     Quit,
+}
+
+/// The import of a mask: where it is, and which of its labels is the region (all that are not 0 when `None`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ImportForm {
+    pub path: String,
+    pub label: Option<i64>,
 }
 
 /// Whole-mask operations on the selected painted region.

@@ -44,7 +44,8 @@ pub const SHEET: &[(&str, Rows)] = &[
         &[
             ("[  ]  -  +", "smaller, larger"),
             ("X", "brush to eraser and back"),
-            ("Enter", "close polygon, apply threshold"),
+            ("Enter", "close polygon, apply threshold or operation"),
+            ("Esc", "take a shown operation back"),
         ],
     ),
     (
@@ -86,7 +87,12 @@ pub fn handle(ctx: &Context, state: &State) {
         send(Command::RunCurrent);
     }
     // A dialog or an open menu keeps the keys from the tools behind it.
-    if Popup::is_any_open(ctx) || state.save.is_some() || state.windows.open_dialog || state.windows.help {
+    if Popup::is_any_open(ctx)
+        || state.save.is_some()
+        || state.import.is_some()
+        || state.windows.open_dialog
+        || state.windows.help
+    {
         return;
     }
     if ctx.text_edit_focused() || ctx.input(|i| i.modifiers.any() && !i.modifiers.shift_only()) {

@@ -29,8 +29,9 @@ impl<K: PartialEq + Clone + Send + 'static, R: Send + 'static> Worker<K, R> {
             .name(name.to_owned())
             .spawn(move || {
                 while let Some((key, task)) = next(&inner) {
-                    let result = task();
-                    if send.send((key, result)).is_err() {
+                    // A task that stops on an internal error must not take the thread, and all later tasks, with it.
+                    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
+                    if result.is_ok_and(|r| send.send((key, r)).is_err()) {
                         return;
                     }
                     inner.0.lock().unwrap_or_else(|p| p.into_inner()).busy = false;
@@ -86,6 +87,18 @@ impl<K, R> Drop for Worker<K, R> {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn a_task_that_panics_leaves_the_worker_alive() {
+        let worker: Worker<u8, u32> = Worker::new("test", Arc::new(|| ()));
+        worker.request(0, || panic!("on purpose"));
+        worker.request(1, || 7);
+        let mut got = vec![];
+        while got.is_empty() {
+            got.extend(worker.finished());
+        }
+        assert_eq!(got, [(1, 7)]);
+    }
 
     #[test]
     fn a_newer_request_of_the_same_key_replaces_an_unstarted_one() {

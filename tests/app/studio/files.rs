@@ -129,3 +129,27 @@ fn every_export_is_a_file_that_says_what_it_should() {
         html.contains("Original with the regions") && html.contains("blockmgard compress") && html.contains("Strict")
     );
 }
+
+#[test]
+fn an_exported_label_file_imports_as_the_region_it_came_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut h = window([24, 32, 40]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(60.0, 0.0), c + vec2(60.0, 20.0));
+    let count = painted(&h);
+    let path = folder.path().join("labels.npy").display().to_string();
+    h.state_mut().state.apply(Command::SaveAs(Export::Masks, path.clone().into()));
+    settle(&mut h);
+    let id = h.state().state.roi.regions[0].id;
+    h.state_mut().state.apply(Command::RemoveRegion(id));
+    settle(&mut h);
+    h.get_by_label("Import mask…").click();
+    settle(&mut h);
+    h.get_by_label("One label").click();
+    settle(&mut h);
+    let form = ImportForm { path, label: Some(2) };
+    h.state().state.commands.send(Command::ImportMask(form));
+    h.step();
+    settle(&mut h);
+    assert_eq!(painted(&h), count, "{:?}", h.state().state.notices);
+}

@@ -15,6 +15,8 @@ fn the_live_map_equals_the_librarys_for_every_kind_of_region() {
         RegionKind::Box(blockmgard::Region { lo: [2, 3, 4], hi: [12, 9, 21] }),
         RegionKind::Ellipsoid(Ball { center: [30.0, 20.0, 33.3], radius: [6.0, 7.0, 4.5] }),
         RegionKind::Polygon(Extruded { axis: 1, points: vec![[2.5, 3.5], [30.0, 8.0], [18.0, 35.0]], layers: 33..38 }),
+        // Corners and edges through voxel centres.
+        RegionKind::Polygon(Extruded { axis: 0, points: vec![[7.0, 8.0], [7.0, 16.0], [16.0, 16.0]], layers: 20..33 }),
     ];
     for (i, kind) in kinds.into_iter().enumerate() {
         let state = &mut h.state_mut().state;

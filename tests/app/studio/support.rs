@@ -3,7 +3,7 @@
 pub use blockmgard::volume::{Metadata, OpenHints, Stats, Values, VecField, Volume};
 pub use blockmgard::{Control, Shape};
 pub use blockmgard_app::studio::app::Studio;
-pub use blockmgard_app::studio::command::{Command, Export, Morphology, PictureForm, PictureView};
+pub use blockmgard_app::studio::command::{Command, Export, ImportForm, Morphology, PictureForm, PictureView};
 pub use blockmgard_app::studio::data::memory::MemoryDataset;
 pub use blockmgard_app::studio::gpu::snapshot::Gpu;
 pub use blockmgard_app::studio::roi::model::{Measure, RegionKind};

@@ -61,8 +61,8 @@ pub fn label_slice(input: &LabelInput, g: &Geometry) -> Result<Labels> {
                 );
             }
             geometric => {
-                if let Some(raster) = geometric.raster() {
-                    label_raster(&*raster, g, label, &mut texels);
+                if let Some(raster) = geometric.geometry() {
+                    label_raster(&raster, g, label, &mut texels);
                 }
             }
         }
@@ -164,7 +164,7 @@ mod tests {
         let shape = blockmgard::Shape::new(&[20, 19, 18]).unwrap();
         let ball = Ball { center: [9.0, 10.0, 8.0], radius: [6.0, 5.0, 7.0] };
         let mut mask = BlockMask::new(shape);
-        mask.paint(&ball, true, &mut Delta::default());
+        mask.paint(&ball.geometry(), true, &mut Delta::default());
         let painted = RegionKind::Painted(Arc::new(RwLock::new(mask)));
         let values = Values::F32(Arc::new(Ramp));
         for axis in 0..3 {

@@ -61,8 +61,7 @@ fn file(ui: &mut Ui, state: &State) {
     item(ui, state, true, "Open the sample", "", || Command::OpenSample);
     ui.separator();
     item(ui, state, state.document.is_some(), "Save project…", "Ctrl+S", || Command::Export(Export::Project));
-    item(ui, state, true, "Open project or ROI spec…", "", || Command::AskProject);
-    item(ui, state, true, "Restore autosaved work", "", || Command::RestoreAutosave);
+    item(ui, state, true, "Restore the last session", "", || Command::RestoreLastSession);
     ui.separator();
     item(ui, state, true, "Quit", "Ctrl+Q", || Command::Quit);
 }

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod display;
 pub mod help;
+pub mod import;
 pub mod menu;
 pub mod notices;
 pub mod open;

@@ -48,6 +48,8 @@ pub fn show(ctx: &Context, state: &State) {
     let modal = shell::modal(ctx, "open dialog").show(ctx, |ui| {
         ui.set_width(520.0);
         ui.heading("Open a volume");
+        let text = "A data file, a .bmg stream, a project, or an ROI spec for the open volume";
+        ui.label(RichText::new(text).color(shell::weak(ui)));
         ui.add_space(6.0);
         content(ui, state, &mut form);
     });

@@ -93,7 +93,10 @@ fn errors(ui: &mut Ui, state: &State) {
     let title = format!("error / tau of {}", run.name);
     plot("errors").x_axis_label(title).y_axis_label("share").show(ui, |p| {
         for (i, tier) in run.metrics.tiers.iter().enumerate() {
-            let total = tier.histogram.iter().sum::<u64>().max(1) as f64;
+            let total = tier.histogram.iter().sum::<u64>() as f64;
+            if total == 0.0 {
+                continue;
+            }
             let bins = tier.histogram.len() as f64;
             let points: PlotPoints = tier
                 .histogram
@@ -118,8 +121,9 @@ fn rate(ui: &mut Ui, state: &State) {
         for (i, sweep) in state.plots.sweeps.iter().enumerate() {
             let points: Vec<[f64; 2]> = sweep.points.iter().map(|s| [s.bits_per_value, s.psnr_db]).collect();
             let color = theme::color(theme::run_color(i as u64 + 1));
-            p.line(Line::new(sweep.name.clone(), PlotPoints::from(points.clone())).color(color));
-            p.points(Points::new(sweep.name.clone(), PlotPoints::from(points)).radius(3.5).color(color));
+            let name = format!("{}, sweep", sweep.name);
+            p.line(Line::new(name.clone(), PlotPoints::from(points.clone())).color(color));
+            p.points(Points::new(name, PlotPoints::from(points)).radius(3.5).color(color));
         }
         for run in state.runs.list.iter().filter(|r| r.metrics.psnr_db.is_finite()) {
             let point = vec![[run.compress.bits_per_value, run.metrics.psnr_db]];

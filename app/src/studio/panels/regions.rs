@@ -1,9 +1,12 @@
 //! The region list, and what can be done to the selected region.
 
 use super::shell;
-use crate::studio::command::{Command, Morphology};
+use crate::studio::command::{Command, ImportForm, Morphology};
 use crate::studio::roi::model::{Measure, RegionItem, RegionKind};
+use crate::studio::roi::shape::Ball;
 use crate::studio::state::State;
+use crate::studio::state::tools::Tool;
+use blockmgard::Region;
 use eframe::egui::{self, Key, RichText, Ui, vec2};
 
 pub fn show(ui: &mut Ui, state: &State) {
@@ -21,10 +24,32 @@ pub fn show(ui: &mut Ui, state: &State) {
     ui.horizontal_wrapped(|ui| {
         let painted = selected.is_some_and(|r| matches!(r.kind, RegionKind::Painted(_)));
         ui.menu_button("Modify…", |ui| modify_menu(ui, state, painted));
-        if ui.button("Import mask…").on_hover_text("A file of the volume's shape; non-zero is inside").clicked() {
-            state.commands.send(Command::ImportMask);
+        ui.menu_button("Add…", |ui| add_menu(ui, state));
+        if ui.button("Import mask…").on_hover_text("A file of the volume's shape").clicked() {
+            state.commands.send(Command::ImportForm(Some(ImportForm::default())));
         }
     });
+}
+
+/// Regions without the pointer: about the crosshair, to be changed by their numbers.
+fn add_menu(ui: &mut Ui, state: &State) {
+    let Some(n) = state.extents() else { return };
+    let center = state.crosshair;
+    let around = Region {
+        lo: center.map(|c| c.saturating_sub(8)),
+        hi: std::array::from_fn(|a| (center[a] + 8).min(n[a]).max(1)),
+    };
+    let ball = Ball { center: center.map(|c| c as f64), radius: [8.0; 3] };
+    for (stem, kind) in [("Box", RegionKind::Box(around)), ("Ellipsoid", RegionKind::Ellipsoid(ball))] {
+        if ui.button(format!("{stem} about the crosshair")).clicked() {
+            state.commands.send(Command::AddRegion { name: state.roi.free_name(stem), kind });
+            ui.close();
+        }
+    }
+    if ui.add(egui::Button::new("By threshold").shortcut_text("T")).clicked() {
+        state.commands.send(Command::Tool(Tool::Threshold));
+        ui.close();
+    }
 }
 
 fn modify_menu(ui: &mut Ui, state: &State, painted: bool) {

@@ -200,7 +200,7 @@ fn rasterize_column(raster: &dyn Raster, bounds: &Region, [bz, by]: [usize; 2], 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::studio::roi::shape::{Ball, BoxShape};
+    use blockmgard::roi::Geometry;
 
     fn shape() -> Shape {
         Shape::new(&[20, 21, 22]).unwrap()
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_ball_paints_exactly_the_voxels_within_its_radius() {
         let mut mask = BlockMask::new(shape());
-        mask.paint(&Ball { center: [9.0, 8.0, 21.0], radius: [5.0; 3] }, true, &mut Delta::default());
+        mask.paint(&Geometry::ball([9.0, 8.0, 21.0], 5.0), true, &mut Delta::default());
         for z in 0..20 {
             for y in 0..21 {
                 for x in 0..22 {
@@ -224,10 +224,10 @@ mod tests {
     fn a_delta_undoes_and_redoes_a_stroke_and_a_repeated_stroke_is_no_step() {
         let mut mask = BlockMask::new(shape());
         let mut first = Delta::default();
-        mask.paint(&BoxShape(Region { lo: [1, 2, 3], hi: [10, 11, 12] }), true, &mut first);
+        mask.paint(&Geometry::Box(Region { lo: [1, 2, 3], hi: [10, 11, 12] }), true, &mut first);
         assert_eq!(mask.count(), 729);
         let mut again = Delta::default();
-        mask.paint(&BoxShape(Region { lo: [1, 2, 3], hi: [10, 11, 12] }), true, &mut again);
+        mask.paint(&Geometry::Box(Region { lo: [1, 2, 3], hi: [10, 11, 12] }), true, &mut again);
         again.prune();
         assert!(again.is_empty());
         mask.toggle(&first);
@@ -235,7 +235,7 @@ mod tests {
         mask.toggle(&first);
         assert_eq!(mask.count(), 729);
         let mut erase = Delta::default();
-        mask.paint(&BoxShape(shape().region()), false, &mut erase);
+        mask.paint(&Geometry::Box(shape().region()), false, &mut erase);
         assert!(mask.is_empty());
     }
 

@@ -94,13 +94,13 @@ fn toggle(step: &Step, roi: &Roi) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::studio::roi::shape::{Ball, BoxShape};
     use blockmgard::Shape;
+    use blockmgard::roi::Geometry;
 
     fn stroke(roi: &Roi, id: RegionId, at: f64) -> Step {
         let RegionKind::Painted(mask) = &roi.region(id).unwrap().kind else { unreachable!() };
         let mut delta = Delta::default();
-        mask.write().unwrap().paint(&Ball { center: [at; 3], radius: [3.0; 3] }, true, &mut delta);
+        mask.write().unwrap().paint(&Geometry::ball([at; 3], 3.0), true, &mut delta);
         Step { name: "brush stroke", lists: None, strokes: vec![(id, delta)] }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         }
         assert!((1..5).contains(&steps), "{steps}");
         let RegionKind::Painted(mask) = &roi.regions[0].kind else { unreachable!() };
-        mask.write().unwrap().paint(&BoxShape(shape.region()), false, &mut Delta::default());
+        mask.write().unwrap().paint(&Geometry::Box(shape.region()), false, &mut Delta::default());
         assert_eq!(count(&roi), 0);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::block_mask::BlockMask;
 use super::block_set::Coverage;
-use super::shape::{Ball, BoxShape, Extruded, Shape as Raster};
+use super::shape::{Ball, Extruded};
+use blockmgard::roi::Geometry;
 use blockmgard::{Region, Shape};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, RwLock};
@@ -86,11 +87,11 @@ impl RegionKind {
         RegionKind::Painted(Arc::new(RwLock::new(BlockMask::new(shape))))
     }
     /// The geometric shape, where the kind is one.
-    pub fn raster(&self) -> Option<Box<dyn Raster + '_>> {
+    pub fn geometry(&self) -> Option<Geometry> {
         match self {
-            RegionKind::Box(region) => Some(Box::new(BoxShape(*region))),
-            RegionKind::Ellipsoid(ball) => Some(Box::new(*ball)),
-            RegionKind::Polygon(polygon) => Some(Box::new(polygon.clone())),
+            RegionKind::Box(region) => Some(Geometry::Box(*region)),
+            RegionKind::Ellipsoid(ball) => Some(ball.geometry()),
+            RegionKind::Polygon(polygon) => Some(polygon.geometry()),
             _ => None,
         }
     }

@@ -180,13 +180,13 @@ pub fn flood_fill(
 mod tests {
     use super::*;
     use crate::studio::roi::block_mask::Delta;
-    use crate::studio::roi::shape::BoxShape;
+    use blockmgard::roi::Geometry;
     use blockmgard::{Region, Shape};
 
     fn mask(boxes: &[([usize; 3], [usize; 3])]) -> BlockMask {
         let mut mask = BlockMask::new(Shape::new(&[60, 60, 60]).unwrap());
         for &(lo, hi) in boxes {
-            mask.paint(&BoxShape(Region { lo, hi }), true, &mut Delta::default());
+            mask.paint(&Geometry::Box(Region { lo, hi }), true, &mut Delta::default());
         }
         mask
     }

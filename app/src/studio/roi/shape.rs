@@ -1,6 +1,7 @@
 //! Geometric shapes as rows of voxels.
 
 use blockmgard::Region;
+use blockmgard::roi::Geometry;
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -12,6 +13,32 @@ pub trait Shape {
     fn row(&self, z: usize, y: usize, emit: &mut dyn FnMut(Range<usize>));
 }
 
+/// Extents that no volume reaches: shapes are clipped to the volume where they are used.
+const ENDLESS: usize = 1 << 48;
+
+impl Shape for Geometry {
+    fn bounds(&self) -> Region {
+        Geometry::bounds(self, [ENDLESS; 3])
+    }
+    fn row(&self, z: usize, y: usize, emit: &mut dyn FnMut(Range<usize>)) {
+        if !matches!(self, Geometry::Polygon { .. }) {
+            return self.spans(z, y, ENDLESS, &mut |a, b| emit(a..b));
+        }
+        // Spans of a polygon may overlap, where its outline runs through voxel centres.
+        let mut spans = vec![];
+        self.spans(z, y, ENDLESS, &mut |a, b| spans.push(a..b));
+        spans.sort_unstable_by_key(|r| r.start);
+        let mut open: Option<Range<usize>> = None;
+        for span in spans {
+            match &mut open {
+                Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+                _ => open.replace(span).into_iter().for_each(&mut *emit),
+            }
+        }
+        open.into_iter().for_each(emit);
+    }
+}
+
 /// Voxels whose centre lies within an axis-aligned ellipsoid (all in voxels).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ball {
@@ -19,74 +46,25 @@ pub struct Ball {
     pub radius: [f64; 3],
 }
 
-fn span(center: f64, half: f64) -> Range<usize> {
-    let lo = (center - half).ceil().max(0.0) as usize;
-    let hi = (center + half).floor();
-    if hi < 0.0 { 0..0 } else { lo..hi as usize + 1 }
-}
-
-impl Shape for Ball {
-    fn bounds(&self) -> Region {
-        let ranges: [Range<usize>; 3] = std::array::from_fn(|a| span(self.center[a], self.radius[a]));
-        Region { lo: ranges.clone().map(|r| r.start), hi: ranges.map(|r| r.end.max(r.start)) }
-    }
-    fn row(&self, z: usize, y: usize, emit: &mut dyn FnMut(Range<usize>)) {
-        let part = |a: usize, v: usize| {
-            let d = v as f64 - self.center[a];
-            if self.radius[a] > 0.0 {
-                (d / self.radius[a]).powi(2)
-            } else if d == 0.0 {
-                0.0
-            } else {
-                f64::INFINITY
-            }
-        };
-        let left = 1.0 - part(0, z) - part(1, y);
-        // Voxels on the surface count as inside, whatever the rounding.
-        if left >= -1e-12 {
-            emit(span(self.center[2], self.radius[2] * left.max(0.0).sqrt() + 1e-9));
-        }
+impl Ball {
+    pub fn geometry(&self) -> Geometry {
+        Geometry::Ellipsoid { center: self.center, radii: self.radius }
     }
 }
 
-/// All voxels of a box.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BoxShape(pub Region);
-
-impl Shape for BoxShape {
-    fn bounds(&self) -> Region {
-        self.0
-    }
-    fn row(&self, z: usize, y: usize, emit: &mut dyn FnMut(Range<usize>)) {
-        if (self.0.lo[0]..self.0.hi[0]).contains(&z) && (self.0.lo[1]..self.0.hi[1]).contains(&y) {
-            emit(self.0.lo[2]..self.0.hi[2]);
-        }
-    }
-}
-
-/// A flat disc: one layer of an axis, round in the other two.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Disc {
-    pub ball: Ball,
-    /// Axis across the disc.
+/// A polygon drawn on the slices of `axis` and extruded over `layers` of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extruded {
     pub axis: usize,
+    /// Corners (v, u) in voxels: v along the slower, u along the faster in-plane axis.
+    pub points: Vec<[f64; 2]>,
+    pub layers: Range<usize>,
 }
 
-impl Shape for Disc {
-    fn bounds(&self) -> Region {
-        self.flat().bounds()
-    }
-    fn row(&self, z: usize, y: usize, emit: &mut dyn FnMut(Range<usize>)) {
-        self.flat().row(z, y, emit);
-    }
-}
-
-impl Disc {
-    fn flat(&self) -> Ball {
-        let mut ball = self.ball;
-        ball.center[self.axis] = ball.center[self.axis].round();
-        ball.radius[self.axis] = 0.0;
-        ball
+impl Extruded {
+    pub fn geometry(&self) -> Geometry {
+        let (points, Range { start, end }) = (self.points.clone(), self.layers.clone());
+        Geometry::Polygon { axis: self.axis, points, from: start, to: end }
     }
 }
 
@@ -137,101 +115,30 @@ impl<S: Shape> Shape for Snapped<S> {
     }
 }
 
-/// A polygon drawn on the slices of `axis` and extruded over `layers` of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Extruded {
-    pub axis: usize,
-    /// Corners (v, u) in voxels: v along the slower, u along the faster in-plane axis.
-    pub points: Vec<[f64; 2]>,
-    pub layers: Range<usize>,
-}
-
-impl Extruded {
-    fn plane_bounds(&self, i: usize) -> Range<usize> {
-        let lo = self.points.iter().map(|p| p[i]).fold(f64::INFINITY, f64::min);
-        let hi = self.points.iter().map(|p| p[i]).fold(f64::NEG_INFINITY, f64::max);
-        if lo > hi { 0..0 } else { lo.floor().max(0.0) as usize..hi.ceil().max(0.0) as usize + 1 }
-    }
-    /// Intervals of the faster in-plane axis where the line at `v` is inside (even-odd rule).
-    fn crossings(&self, v: f64) -> Vec<f64> {
-        let mut u: Vec<f64> = self
-            .points
-            .iter()
-            .zip(self.points.iter().cycle().skip(1))
-            .filter(|(a, b)| (a[0] <= v) != (b[0] <= v))
-            .map(|(a, b)| a[1] + (v - a[0]) / (b[0] - a[0]) * (b[1] - a[1]))
-            .collect();
-        u.sort_by(f64::total_cmp);
-        u
-    }
-    fn inside(&self, v: f64, u: f64) -> bool {
-        self.crossings(v).iter().filter(|&&c| c <= u).count() % 2 == 1
-    }
-}
-
-impl Shape for Extruded {
-    fn bounds(&self) -> Region {
-        let (v, u) = (self.plane_bounds(0), self.plane_bounds(1));
-        let mut ranges = [v.clone(), v.clone(), u.clone()];
-        ranges[self.axis] = self.layers.clone();
-        match self.axis {
-            0 => (ranges[1], ranges[2]) = (v, u),
-            1 => (ranges[0], ranges[2]) = (v, u),
-            _ => (ranges[0], ranges[1]) = (v, u),
-        }
-        Region { lo: ranges.clone().map(|r| r.start), hi: ranges.map(|r| r.end.max(r.start)) }
-    }
-    fn row(&self, z: usize, y: usize, emit: &mut dyn FnMut(Range<usize>)) {
-        if self.axis == 2 {
-            if self.inside(z as f64, y as f64) {
-                emit(self.layers.clone());
-            }
-            return;
-        }
-        let (layer, v) = if self.axis == 0 { (z, y) } else { (y, z) };
-        if self.layers.contains(&layer) {
-            for pair in self.crossings(v as f64).chunks_exact(2) {
-                let start = pair[0].ceil().max(0.0) as usize;
-                let end = pair[1].floor();
-                if end >= start as f64 {
-                    emit(start..end as usize + 1);
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn voxels(shape: &dyn Shape) -> Vec<[usize; 3]> {
-        let b = shape.bounds();
-        let mut all = vec![];
-        for z in b.lo[0]..b.hi[0] {
-            for y in b.lo[1]..b.hi[1] {
-                shape.row(z, y, &mut |r| all.extend(r.map(|x| [z, y, x])));
-            }
+    #[test]
+    fn a_polygon_through_voxel_centres_hands_out_each_voxel_once() {
+        let points = vec![[1.0, 2.0], [1.0, 6.0], [4.0, 6.0], [4.0, 2.0]];
+        let polygon = Extruded { axis: 0, points, layers: 3..5 }.geometry();
+        let mut voxels = 0;
+        for (z, y) in (3..5).flat_map(|z| (0..8).map(move |y| (z, y))) {
+            let mut end = 0;
+            polygon.row(z, y, &mut |r| {
+                assert!(r.start >= end && r.start < r.end, "{r:?} after {end}");
+                end = r.end;
+                voxels += r.len();
+            });
         }
-        all
+        assert_eq!(voxels, 2 * 4 * 5, "the outline belongs to the polygon");
     }
 
     #[test]
-    fn a_square_polygon_covers_the_same_voxels_on_every_axis() {
-        for axis in 0..3 {
-            let points = vec![[1.5, 2.5], [1.5, 6.5], [4.5, 6.5], [4.5, 2.5]];
-            let got = voxels(&Extruded { axis, points, layers: 3..5 });
-            assert_eq!(got.len(), 3 * 4 * 2, "axis {axis}");
-        }
-    }
-
-    #[test]
-    fn a_disc_is_one_layer_thick() {
-        let ball = Ball { center: [4.2, 5.0, 6.0], radius: [3.0; 3] };
-        for axis in 0..3 {
-            let got = voxels(&Disc { ball, axis });
-            let layer = ball.center[axis].round() as usize;
-            assert!(got.iter().all(|v| v[axis] == layer) && !got.is_empty());
-        }
+    fn a_snapped_ball_covers_whole_blocks() {
+        let ball = Snapped::new(Geometry::ball([8.0, 12.0, 20.0], 1.0));
+        assert_eq!(ball.bounds(), Region { lo: [0, 8, 16], hi: [16, 16, 24] });
+        ball.row(0, 8, &mut |r| assert_eq!(r, 16..24));
     }
 }

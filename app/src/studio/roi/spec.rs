@@ -238,13 +238,18 @@ fn resolved(region: &RegionSpec, analysis: &Analysis, folder: &Path, control: &C
     Ok(RegionKind::Painted(Arc::new(RwLock::new(mask))))
 }
 
-/// A mask file as a painted region; the library checks that its shape is the volume's.
-pub fn import_mask(path: &Path, analysis: &Analysis, control: &Control) -> anyhow::Result<RegionKind> {
+/// A mask file as a painted region, of one label or of all that are not 0; the library checks that its shape is the volume's.
+pub fn import_mask(
+    path: &Path,
+    label: Option<i64>,
+    analysis: &Analysis,
+    control: &Control,
+) -> anyhow::Result<RegionKind> {
     let region = RegionSpec {
         tier: String::new(),
         name: String::new(),
         enabled: true,
-        shape: RegionShape::Mask(roi::MaskFile { path: path.to_path_buf(), label: None }),
+        shape: RegionShape::Mask(roi::MaskFile { path: path.to_path_buf(), label }),
         grow: None,
     };
     resolved(&region, analysis, Path::new(""), control)
@@ -259,7 +264,8 @@ mod tests {
     fn painted_voxels_survive_the_way_into_the_spec_and_back() {
         let shape = Shape::new(&[21, 22, 23]).unwrap();
         let mut mask = BlockMask::new(shape);
-        mask.paint(&Ball { center: [10.0, 11.0, 12.0], radius: [9.0, 8.0, 10.5] }, true, &mut Delta::default());
+        let ball = Ball { center: [10.0, 11.0, 12.0], radius: [9.0, 8.0, 10.5] };
+        mask.paint(&ball.geometry(), true, &mut Delta::default());
         let runs = to_runs(&mask).unwrap();
         assert_eq!(runs.count(), mask.count());
         let Some(RegionKind::Painted(back)) = from_shape(&RegionShape::Painted(runs), shape) else { panic!() };

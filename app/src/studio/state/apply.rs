@@ -2,7 +2,7 @@
 
 use super::State;
 use super::document::widened;
-use super::project::autosave_path;
+use super::project::last_session_path;
 use super::tools::Tool;
 use crate::studio::command::Command;
 use crate::studio::data::slice::plane_axes;
@@ -89,15 +89,14 @@ impl State {
             Command::SaveForm(form) => self.save = form,
             Command::BrowseSave => self.browse_save(),
             Command::SaveAs(what, path) => self.save_as(what, path),
-            Command::RestoreAutosave => match autosave_path() {
+            Command::RestoreLastSession => match last_session_path().filter(|p| p.exists()) {
                 Some(path) => self.open_project_or_spec(path),
-                None => self.say("Nothing was autosaved"),
+                None => self.say("No earlier session left work to restore"),
             },
             Command::OpenProject(path) => self.open_project_or_spec(path),
-            Command::AskProject => self.browse_open("Open a project or ROI spec", |state, path| {
-                state.open_project_or_spec(path);
-            }),
-            Command::ImportMask => self.browse_open("Import a mask", |state, path| state.import_mask(path)),
+            Command::ImportForm(form) => self.import = form,
+            Command::BrowseImport => self.browse_import(),
+            Command::ImportMask(form) => self.import_mask(form),
             Command::Run(request) => self.enqueue(request),
             Command::RunCurrent => self.enqueue(self.runs.settings.clone()),
             Command::Runs(edit) => self.edit_runs(edit),

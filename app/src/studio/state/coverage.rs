@@ -72,8 +72,8 @@ fn cover(
             cover_interval(&GradientField::new(values.clone(), spacing), stats, interval, control)
         }
         RegionKind::Box(_) | RegionKind::Ellipsoid(_) | RegionKind::Polygon(_) => {
-            let raster = kind.raster().context("the region has no shape")?;
-            cover_raster(&*raster, shape, control)
+            let raster = kind.geometry().context("the region has no shape")?;
+            cover_raster(&raster, shape, control)
         }
     }
 }

@@ -4,6 +4,7 @@ use super::State;
 use super::compare::{CompareMode, LayerChoice};
 use crate::studio::data::slice::{Geometry, Layer, plane_axes};
 use crate::studio::gpu::colormap::ColorMap;
+use crate::studio::panels::shell::number;
 
 /// How a layer is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +50,15 @@ impl State {
             LayerChoice::Error(id) => format!("{} - original", run(id)),
             LayerChoice::ErrorOverTau(id) => format!("{}: error / tau", run(id)),
             LayerChoice::Difference(a, b) => format!("{} - {}", run(a), run(b)),
+        }
+    }
+
+    /// The name with what the ends of an error map's colours mean.
+    pub fn layer_legend(&self, choice: LayerChoice) -> String {
+        let name = self.layer_name(choice);
+        match choice {
+            LayerChoice::Original | LayerChoice::Run(_) => name,
+            _ => format!("{name} (blue to red: ±{})", number(self.layer_look(choice).window[1])),
         }
     }
 

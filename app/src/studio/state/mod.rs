@@ -26,7 +26,7 @@ pub mod strokes;
 pub mod tools;
 pub mod volume3d;
 
-use super::command::{Command, Commands};
+use super::command::{Command, Commands, ImportForm};
 use super::gpu::snapshot::Gpu;
 use super::jobs::Jobs;
 use super::roi::history::History;
@@ -105,6 +105,7 @@ pub struct State {
     pub notices: Vec<Notice>,
     pub windows: Windows,
     pub save: Option<export::SaveForm>,
+    pub import: Option<ImportForm>,
     /// Where the ROI spec was saved last.
     pub spec_path: Option<PathBuf>,
     /// The window's graphics device; none in tests without one.
@@ -159,6 +160,7 @@ impl State {
             notices: vec![],
             windows: Windows { hints: settings.show_hints, ..Windows::default() },
             save: None,
+            import: None,
             spec_path: None,
             gpu: None,
             pending_spec: None,

@@ -13,62 +13,75 @@ use crate::studio::roi::spec::from_tolerance;
 use blockmgard::roi::{RoiSpec, Tolerance};
 use blockmgard::volume::{OpenHints, Stats, Validity, suspect_missing};
 use blockmgard::with_values;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Name of the job behind a dialog of the system.
+const BROWSING: &str = "Choosing a file";
 
 impl State {
-    /// The system's open dialog, off the UI thread.
-    pub(super) fn browse_open(
+    /// A dialog of the system, off the UI thread; says so where the system has none.
+    fn browse(
         &mut self,
-        title: &'static str,
-        then: impl FnOnce(&mut State, std::path::PathBuf) + Send + 'static,
+        ask: impl FnOnce() -> Option<PathBuf> + Send + 'static,
+        then: impl FnOnce(&mut State, PathBuf) + Send + 'static,
     ) {
-        self.jobs.spawn("Choosing a file", move |_| {
-            let picked = rfd::FileDialog::new().set_title(title).pick_file();
-            let done: Done<State> = Box::new(move |state: &mut State| {
-                if let Some(path) = picked {
-                    then(state, path);
+        if self.jobs.is_running(BROWSING) {
+            return;
+        }
+        self.jobs.spawn(BROWSING, move |_| {
+            let asked = Instant::now();
+            let picked = ask();
+            let done: Done<State> = Box::new(move |state: &mut State| match picked {
+                Some(path) => then(state, path),
+                // No hand is this fast: the dialog never came up.
+                None if asked.elapsed() < Duration::from_millis(300) => {
+                    state.say("The system shows no file dialog here; type the path");
                 }
+                None => {}
             });
             Ok(done)
+        });
+    }
+
+    pub(super) fn browse_import(&mut self) {
+        let ask = || rfd::FileDialog::new().set_title("Import a mask").pick_file();
+        self.browse(ask, |state, path| {
+            if let Some(form) = &mut state.import {
+                form.path = path.to_string_lossy().into_owned();
+            }
         });
     }
 
     pub(super) fn browse_save(&mut self) {
         let Some(form) = self.save.clone() else { return };
-        self.jobs.spawn("Choosing a file", move |_| {
-            let path = std::path::PathBuf::from(&form.path);
-            let mut dialog = rfd::FileDialog::new().set_title("Save as");
-            if let Some(name) = path.file_name() {
-                dialog = dialog.set_file_name(name.to_string_lossy());
+        let ask = move || {
+            let dialog = rfd::FileDialog::new().set_title("Save as");
+            match PathBuf::from(&form.path).file_name() {
+                Some(name) => dialog.set_file_name(name.to_string_lossy()).save_file(),
+                None => dialog.save_file(),
             }
-            let picked = dialog.save_file();
-            let done: Done<State> = Box::new(move |state: &mut State| {
-                if let (Some(path), Some(form)) = (picked, state.save.as_mut()) {
-                    form.path = path.to_string_lossy().into_owned();
-                }
-            });
-            Ok(done)
+        };
+        self.browse(ask, |state, path| {
+            if let Some(form) = &mut state.save {
+                form.path = path.to_string_lossy().into_owned();
+            }
         });
     }
 
     pub(super) fn ask_open(&mut self) {
-        if self.jobs.is_running("Choosing a file") {
-            return;
-        }
         let folder = self.document.as_ref().and_then(|d| d.path.parent().map(|p| p.to_path_buf()));
         self.windows.open_dialog = true;
-        self.jobs.spawn("Choosing a file", move |_| {
-            let mut dialog = rfd::FileDialog::new().set_title("Open a volume");
-            if let Some(folder) = folder {
-                dialog = dialog.set_directory(folder);
+        let ask = move || {
+            let dialog = rfd::FileDialog::new().set_title("Open a volume");
+            match folder {
+                Some(folder) => dialog.set_directory(folder).pick_file(),
+                None => dialog.pick_file(),
             }
-            let picked = dialog.pick_file();
-            let done: Done<State> = Box::new(move |state: &mut State| {
-                if let Some(path) = picked {
-                    state.open(OpenRequest { path: path.to_string_lossy().into_owned(), ..Default::default() });
-                }
-            });
-            Ok(done)
+        };
+        self.browse(ask, |state, path| {
+            state.open(OpenRequest { path: path.to_string_lossy().into_owned(), ..Default::default() });
         });
     }
 
@@ -148,7 +161,7 @@ impl State {
             self.crosshair = document.volume.shape.n.map(|n| n / 2);
             self.panes = Default::default();
         }
-        self.roi.regions.iter_mut().filter(|r| r.kind.raster().is_none()).for_each(|r| r.coverage = None);
+        self.roi.regions.iter_mut().filter(|r| r.kind.geometry().is_none()).for_each(|r| r.coverage = None);
         if !self.display.locked {
             self.display.window = document.first_window;
         }

@@ -159,6 +159,8 @@ impl State {
     }
 
     fn replace_roi(&mut self, roi: Roi) {
+        // What comes from a file is no work to save yet.
+        let due = self.settings.autosave_due;
         self.edit_lists("load regions", |r| {
             let mut next = roi;
             next.keep_ids_above(r);
@@ -166,6 +168,7 @@ impl State {
             r.refresh_painted_coverage();
         });
         self.selected = None;
+        self.settings.autosave_due = due;
     }
 
     /// Writes what autosave has not written yet. The window is closing: there is nobody left to tell of a failure.
@@ -205,6 +208,19 @@ fn write_project(path: &Path, project: &Project) -> anyhow::Result<()> {
 }
 
 /// Where autosave writes.
-pub fn autosave_path() -> Option<PathBuf> {
+fn autosave_path() -> Option<PathBuf> {
     config_folder().map(|f| f.join("autosave.json"))
+}
+
+/// Puts the work of the last session aside, so that this one's autosave does not replace it.
+pub fn keep_last_session() {
+    if let (Some(now), Some(last)) = (autosave_path(), last_session_path()) {
+        // Without autosaved work there is nothing to keep.
+        let _ = std::fs::rename(now, last);
+    }
+}
+
+/// The autosaved work of the last session that had any.
+pub fn last_session_path() -> Option<PathBuf> {
+    config_folder().map(|f| f.join("last-session.json"))
 }

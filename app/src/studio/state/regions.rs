@@ -3,6 +3,7 @@
 use super::State;
 use super::mapping::{MapInput, PreviewThreshold};
 use super::tools::ThresholdOf;
+use crate::studio::command::ImportForm;
 use crate::studio::data::slice::read_value;
 use crate::studio::jobs::Done;
 use crate::studio::roi::block_mask::BlockMask;
@@ -121,13 +122,15 @@ impl State {
     }
 
     /// A mask file as a painted region of the chosen tier.
-    pub fn import_mask(&mut self, path: std::path::PathBuf) {
+    pub fn import_mask(&mut self, form: ImportForm) {
+        self.import = None;
+        let path = std::path::PathBuf::from(&form.path);
         let Some(document) = &self.document else { return };
         let Some(stats) = document.stats.clone() else { return self.say("Wait for the statistics, then import again") };
         let (volume, generation) = (document.volume.clone(), self.generation);
         let tier = self.tools.tier;
         self.jobs.spawn("Importing a mask", move |control| {
-            let kind = import_mask(&path, &Analysis::new(volume, (*stats).clone()), control)?;
+            let kind = import_mask(&path, form.label, &Analysis::new(volume, (*stats).clone()), control)?;
             let name = path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             let done: Done<State> = Box::new(move |state: &mut State| {
                 if state.generation == generation {

@@ -7,7 +7,8 @@ use crate::studio::roi::block_mask::{BlockMask, Delta};
 use crate::studio::roi::block_set::Coverage;
 use crate::studio::roi::history::Step;
 use crate::studio::roi::model::{RegionId, RegionKind, Roi};
-use crate::studio::roi::shape::{Ball, Disc, Shape, Snapped};
+use crate::studio::roi::shape::{Shape, Snapped};
+use blockmgard::roi::Geometry;
 use blockmgard::volume::Values;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -80,9 +81,9 @@ impl State {
     /// The voxels that one touch of the brush at `center` covers.
     pub fn brush_at(&self, center: [f64; 3], axis: usize) -> Box<dyn Shape> {
         let radius = (self.tools.brush_size / 2.0).max(0.5);
-        let ball = Ball { center, radius: [radius; 3] };
+        let ball = Geometry::ball(center, radius);
         match self.tools.brush {
-            BrushShape::Disc => Box::new(Disc { ball, axis }),
+            BrushShape::Disc => Box::new(Geometry::disc(axis, center[axis].round().max(0.0) as usize, center, radius)),
             BrushShape::Ball => Box::new(ball),
             BrushShape::Blocks => Box::new(Snapped::new(ball)),
         }

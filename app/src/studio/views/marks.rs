@@ -75,7 +75,7 @@ pub fn comparison(ui: &mut Ui, state: &State, rect: Rect, parts: &[Part]) {
     for part in parts {
         if let Some(&choice) = state.shown_layers().get(part.slot) {
             let at = part.clip.center_bottom() - vec2(0.0, 8.0);
-            let text = state.layer_name(choice);
+            let text = state.layer_legend(choice);
             label(&ui.painter_at(part.clip), at, Align2::CENTER_BOTTOM, &text, &font, ink, ui.visuals());
         }
     }

@@ -98,6 +98,9 @@ fn inset(ui: &Ui, state: &State, luts: &Luts, transform: &PlaneTransform, part: 
     ui.painter().rect_filled(rect, 0.0, theme::canvas(state.dark));
     draw_slot(ui, state, luts, &magnified, &Part { slot: part.slot, area: rect, clip: rect }, part.slot + 2);
     let stroke = egui::Stroke::new(1.5, ui.visuals().strong_text_color());
+    // Where the cut comes from.
+    let source = Rect::from_center_size(transform.origin + center * transform.scale, rect.size() / MAGNIFY);
+    ui.painter_at(part.clip).rect_stroke(source, 0.0, stroke, egui::StrokeKind::Outside);
     ui.painter_at(part.clip).rect_stroke(rect, 0.0, stroke, egui::StrokeKind::Outside);
 }
 

@@ -146,7 +146,8 @@ fn outline(ui: &Ui, state: &State, camera: &Camera, rect: Rect) {
         let mut corner = [-1.0; 3];
         corner[axis] = 1.12;
         let at = project(camera, half, rect, corner);
-        let ink = theme::color(theme::AXIS_COLORS[name]);
+        // The axis colours are too light for a light plate.
+        let ink = if state.dark { theme::color(theme::AXIS_COLORS[name]) } else { ui.visuals().strong_text_color() };
         marks::label(&painter, at, Align2::CENTER_CENTER, &names[name], &FontId::proportional(11.5), ink, ui.visuals());
     }
 }
@@ -176,7 +177,14 @@ fn opacity_curve(ui: &mut Ui, camera: &mut Camera, rect: Rect) {
             camera.opacity[i] = o * o;
         }
     }
+    let caption = |at: Pos2, text: &str| {
+        painter.text(at, Align2::LEFT_TOP, text, FontId::proportional(11.0), ui.visuals().weak_text_color());
+    };
     let slider = Rect::from_min_size(area.right_bottom() + vec2(14.0, -20.0), vec2(90.0, 18.0));
+    let plate = ui.visuals().extreme_bg_color.gamma_multiply(0.8);
+    painter.rect_filled(slider.expand2(vec2(5.0, 4.0)).with_min_y(slider.top() - 16.0), 4.0, plate);
+    caption(area.left_top(), "Opacity by value");
+    caption(slider.left_top() - vec2(0.0, 14.0), "Tier shells");
     ui.scope_builder(egui::UiBuilder::new().max_rect(slider), |ui| {
         ui.spacing_mut().slider_width = 80.0;
         ui.add(egui::Slider::new(&mut camera.shells, 0.0..=1.0).show_value(false))
