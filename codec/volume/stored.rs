@@ -105,6 +105,15 @@ pub(crate) fn gather<T: Element>(
     big_endian: bool,
     out: &mut [T],
 ) {
+    if stored == T::DTYPE.into() && stride == T::BYTES {
+        // Values as they are, possibly with their bytes reversed.
+        let row = &bytes[start..start + out.len() * T::BYTES];
+        bytemuck::cast_slice_mut::<T, u8>(out).copy_from_slice(row);
+        if big_endian != cfg!(target_endian = "big") {
+            swap_bytes(out);
+        }
+        return;
+    }
     macro_rules! convert {
         ($t:ty, $to:expr) => {{
             const N: usize = size_of::<$t>();
@@ -138,6 +147,13 @@ pub(crate) fn gather<T: Element>(
         (StoredType::I32, _) => convert!(i32, |v: i32| T::from_f64(v as f64)),
         (StoredType::U64, _) => convert!(u64, |v: u64| T::from_f64(v as f64)),
         (StoredType::I64, _) => convert!(i64, |v: i64| T::from_f64(v as f64)),
+    }
+}
+
+fn swap_bytes<T: Element>(values: &mut [T]) {
+    match T::DTYPE {
+        DType::F32 => bytemuck::cast_slice_mut::<T, u32>(values).iter_mut().for_each(|v| *v = v.swap_bytes()),
+        DType::F64 => bytemuck::cast_slice_mut::<T, u64>(values).iter_mut().for_each(|v| *v = v.swap_bytes()),
     }
 }
 
