@@ -17,6 +17,7 @@ pub mod job;
 pub mod metrics;
 pub mod params;
 pub mod roi;
+mod simd;
 pub mod stream;
 pub mod transform;
 pub mod volume;

@@ -62,7 +62,26 @@ fn allocate<T: Element>(count: usize) -> Result<Vec<T>> {
     Vec::<T>::new().try_reserve_exact(count).map_err(|_| {
         Error::invalid(format!("{count} values do not fit into memory")).remedy("decode a box, or set --memory")
     })?;
-    Ok(vec![T::ZERO; count])
+    let mut values = vec![T::ZERO; count];
+    use_huge_pages(&mut values);
+    Ok(values)
+}
+
+/// Fresh memory is handed out page by page as it is written to, which for a large volume costs as much as decoding it. Larger
+/// pages are a wish: nothing depends on it.
+fn use_huge_pages<T>(values: &mut [T]) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        let bytes = values.as_mut_ptr_range();
+        let (start, end) = ((bytes.start as usize).next_multiple_of(PAGE), bytes.end as usize / PAGE * PAGE);
+        if end > start {
+            // SAFETY: the pages lie inside `values`; the advice does not change what is in them.
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = values;
 }
 
 /// Decodes the part of `region` (of the volume) that lies in one frame.

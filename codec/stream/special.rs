@@ -3,6 +3,7 @@
 use super::bytes::{Cursor, ZSTD_LEVEL, put_varint, zstd_pack, zstd_unpack};
 use super::extent::Extent;
 use super::linear;
+use crate::simd::{Kernel, dispatch};
 use crate::volume::Field;
 use crate::{Control, Element, Error, Region, Result};
 use std::collections::BTreeSet;
@@ -26,8 +27,43 @@ pub fn scan<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control
 }
 
 fn scan_piece<T: Element>(values: &[T], missing: &[u64]) -> (Extent, u64) {
-    // Independent lanes, or the compiler must keep the comparisons in order.
-    const LANES: usize = 16;
+    let ordinary = if missing.is_empty() { dispatch(Ordinary(values)) } else { None };
+    ordinary.map_or_else(|| scan_specials(values, missing), |extent| (extent, 0))
+}
+
+/// Independent lanes, or the compiler must keep the comparisons in order.
+const LANES: usize = 32;
+
+/// The extent of values that are all finite, or nothing.
+struct Ordinary<'a, T>(&'a [T]);
+
+impl<T: Element> Kernel for Ordinary<'_, T> {
+    type Output = Option<Extent>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let (mut low, mut high, mut odd) = ([T::INFINITY; LANES], [-T::INFINITY; LANES], [T::ZERO; LANES]);
+        let groups = self.0.chunks_exact(LANES);
+        let rest = groups.remainder();
+        for group in groups {
+            for lane in 0..LANES {
+                let v = group[lane];
+                low[lane] = if v < low[lane] { v } else { low[lane] };
+                high[lane] = if v > high[lane] { v } else { high[lane] };
+                // Stays 0 unless v is infinite or NaN.
+                odd[lane] = odd[lane] + v * T::ZERO;
+            }
+        }
+        if odd.iter().any(|&o| o != T::ZERO) || rest.iter().any(|v| !v.is_finite()) {
+            return None;
+        }
+        let lanes = low.iter().zip(&high).map(|(l, h)| Extent::new(l.to_f64(), h.to_f64()));
+        let rest = rest.iter().map(|v| Extent::new(v.to_f64(), v.to_f64()));
+        Some(lanes.chain(rest).fold(Extent::EMPTY, Extent::union))
+    }
+}
+
+fn scan_specials<T: Element>(values: &[T], missing: &[u64]) -> (Extent, u64) {
     let (mut low, mut high) = ([T::INFINITY; LANES], [-T::INFINITY; LANES]);
     let mut specials = 0;
     let mut look = |lane: usize, v: T, ordinary: bool| {

@@ -2,4 +2,3 @@
 
 pub mod hybrid;
 pub mod pyramid;
-mod simd;

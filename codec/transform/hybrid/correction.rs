@@ -4,7 +4,7 @@
 use super::disjoint::DisjointRows;
 use super::mass::{MassSolver, restriction};
 use crate::Element;
-use crate::transform::simd::{Kernel, dispatch};
+use crate::simd::{Kernel, dispatch};
 use rayon::prelude::*;
 
 /// Columns that one task takes through an axis.

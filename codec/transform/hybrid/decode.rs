@@ -8,7 +8,7 @@ use super::local::{Array, block_details, with_block_rows};
 use super::plan::Plan;
 use super::symbols::{ChunkDecoder, local_unit};
 use crate::backend::{FrameShape, FrameSource, RegionSink};
-use crate::transform::simd::dispatch;
+use crate::simd::dispatch;
 use crate::{Control, Element, Error, Region, Result};
 use rayon::prelude::*;
 

@@ -11,7 +11,7 @@ use super::plan::{BLOCK, COARSE};
 use super::symbols::{Drafted, local_unit};
 use crate::backend::{FrameInput, FrameSink};
 use crate::entropy::huffman::{Codebook, Counts};
-use crate::transform::simd::dispatch;
+use crate::simd::dispatch;
 use crate::{Basis, Control, Element, Region, Result};
 use rayon::prelude::*;
 

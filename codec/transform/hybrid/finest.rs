@@ -7,7 +7,7 @@ use super::local::{Array, LocalLevel, exact_details, write_block, write_coarse};
 use super::plan::BLOCK;
 use super::quantizer::TierBound;
 use crate::entropy::huffman::EXACT;
-use crate::transform::simd::Kernel;
+use crate::simd::Kernel;
 use crate::{Element, Region};
 
 /// The blocks of a chunk, with their places in the frame and in the chunk.
@@ -158,7 +158,7 @@ mod tests {
     use super::super::plan::Plan;
     use super::super::quantizer::level_quantizers;
     use super::*;
-    use crate::transform::simd::dispatch;
+    use crate::simd::dispatch;
     use crate::{Basis, Params};
 
     /// Symbols, exact details and missed nodes of one chunk.

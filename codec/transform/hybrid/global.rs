@@ -8,7 +8,7 @@ use super::local::Array;
 use super::plan::Level;
 use super::quantizer::Quantizer;
 use crate::entropy::huffman::EXACT;
-use crate::transform::simd::{Kernel, dispatch};
+use crate::simd::{Kernel, dispatch};
 use crate::{Basis, Element};
 use rayon::prelude::*;
 use std::ops::Range;

@@ -6,7 +6,7 @@ use super::plan::{BLOCK, COARSE, Level};
 use super::quantizer::Quantizer;
 use crate::Element;
 use crate::entropy::huffman::EXACT;
-use crate::transform::simd::{Kernel, dispatch};
+use crate::simd::{Kernel, dispatch};
 use rayon::prelude::*;
 
 /// Blocks of one parallel task.

@@ -15,7 +15,7 @@ use crate::Region;
 #[cfg(feature = "cuda")]
 use crate::backend::FrameInput;
 use crate::params::Points;
-use crate::transform::simd::{Kernel, dispatch};
+use crate::simd::{Kernel, dispatch};
 
 /// A favoured axis must win by one part in so many.
 const MARGIN: u64 = 32;

@@ -6,9 +6,10 @@ use super::plan::{ArrayPlan, ChunkPlan, TilePlan, TileSpot};
 use super::predict::Group;
 use super::quantizer::QuantizerLanes;
 use super::tiers::Tiers;
-use super::transpose::{gather, load, scatter, store};
+use super::transpose::{gather_delta, gather_q, load, scatter_delta, scatter_q, store};
 use crate::Region;
 use crate::entropy::class::symbols::ChunkSymbols;
+use std::sync::Mutex;
 
 /// A dense box of values, C order.
 #[derive(Clone, Copy)]
@@ -30,6 +31,33 @@ pub struct Scratch<T> {
     q: Vec<[i16; W]>,
     delta: Vec<[u64; W]>,
     quantizers: Vec<QuantizerLanes<T, W>>,
+}
+
+/// All that a thread needs for one chunk after another.
+#[derive(Default)]
+pub struct Workspace<T> {
+    /// A chunk's values.
+    pub values: Vec<T>,
+    pub symbols: ChunkSymbols,
+    pub scratch: Scratch<T>,
+}
+
+/// Workspaces that nobody uses at the moment. Memory is touched for the first time once a thread, not once a chunk.
+#[derive(Default)]
+pub struct Pool<T>(Mutex<Vec<Workspace<T>>>);
+
+impl<T> Pool<T> {
+    /// Runs `work` with a workspace of its own.
+    pub fn with<R>(&self, work: impl FnOnce(&mut Workspace<T>) -> R) -> R
+    where
+        Workspace<T>: Default,
+    {
+        let kept = self.0.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let mut workspace = kept.unwrap_or_default();
+        let result = work(&mut workspace);
+        self.0.lock().unwrap_or_else(|e| e.into_inner()).push(workspace);
+        result
+    }
 }
 
 /// A chunk of an array and all that its coding depends on besides its own values or symbols.
@@ -60,24 +88,25 @@ impl<'a, T: Real> Chunk<'a, T> {
         self.plan.chunk(&self.region)
     }
 
-    /// Quantizes the values of the chunk (a box in C order) and leaves the reconstruction in their place
-    /// when `keep` is set.
-    pub fn encode(&self, choice: Choice, values: &mut [T], keep: bool, scratch: &mut Scratch<T>) -> ChunkSymbols {
+    /// Quantizes the values of the workspace (the chunk in C order) into its symbols. With `keep` the values become the
+    /// reconstruction.
+    pub fn encode(&self, choice: Choice, keep: bool, workspace: &mut Workspace<T>) {
         let shape = self.shape();
-        let mut symbols = ChunkSymbols { q: vec![0; shape.layout.nodes], delta: Vec::new() };
+        let Workspace { values, symbols, scratch } = workspace;
+        symbols.q.resize(shape.layout.nodes, 0);
+        symbols.delta.clear();
         for batch in self.batches(|_| true) {
             let starts: Vec<_> = batch.members.iter().map(|&i| shape.layout.tiles[i].start).collect();
-            self.encode_batch(choice, &batch, values, &starts, &mut symbols, scratch);
+            self.encode_batch(choice, &batch, values, &starts, symbols, scratch);
             if keep {
                 let spots: Vec<_> = batch.members.iter().map(|&i| shape.spots[i]).collect();
                 store(batch.tile, &scratch.v, &spots, values, &Region { lo: [0; 3], hi: shape.dims });
             }
         }
-        symbols
     }
 
     /// Quantizes some tiles; the symbols of each go to its entry of `starts` in `symbols`, whose `q` must have room.
-    pub fn encode_batch(
+    fn encode_batch(
         &self,
         choice: Choice,
         batch: &Batch<T>,
@@ -93,42 +122,42 @@ impl<'a, T: Real> Chunk<'a, T> {
         let Scratch { v, q, delta, quantizers } = scratch;
         let group = Group { plan: tile, choice, shift: self.tiers.shift, quantizers, levels };
         let exact = group.encode(v, q);
-        scatter(tile, q, starts, &mut symbols.q);
-        if exact.contains(&true) {
+        scatter_q(tile, q, starts, &mut symbols.q);
+        if exact {
             delta.resize(tile.len(), [0; W]);
             group.deltas(v, delta);
             symbols.delta.resize(symbols.q.len(), 0);
-            scatter(tile, delta, starts, &mut symbols.delta);
+            scatter_delta(tile, delta, starts, &mut symbols.delta);
         }
     }
 
     /// Rebuilds the nodes of the box `wanted` (in the array's coordinates, inside the chunk), C order.
-    /// Tiles that do not meet it are skipped.
-    pub fn decode(&self, choice: Choice, symbols: &ChunkSymbols, wanted: &Region, scratch: &mut Scratch<T>) -> Vec<T> {
+    /// Tiles that do not meet it are skipped. From the symbols of the workspace into its values.
+    pub fn decode(&self, choice: Choice, wanted: &Region, workspace: &mut Workspace<T>) {
         let shape = self.shape();
         let relative = |corner: [usize; 3]| std::array::from_fn(|a| corner[a] - self.region.lo[a]);
         let part = Region { lo: relative(wanted.lo), hi: relative(wanted.hi) };
-        let mut out = vec![T::ZERO; part.len()];
+        let Workspace { values, symbols, scratch } = workspace;
+        values.resize(part.len(), T::ZERO);
         for batch in self.batches(|spot| !self.plan.tile(spot).place(spot).intersect(&part).is_empty()) {
             let (tile, spots) = (batch.tile, batch.lanes(|i| shape.spots[i]));
             let starts = batch.lanes(|i| shape.layout.tiles[i].start);
             let levels = self.prepare(choice, &batch, scratch);
             self.load_corners(tile, &spots, &mut scratch.v);
             let Scratch { v, q, delta, quantizers } = scratch;
-            gather(tile, &symbols.q, &starts, q);
+            gather_q(tile, &symbols.q, &starts, q);
             delta.clear();
             if !symbols.delta.is_empty() {
                 delta.resize(tile.len(), [0; W]);
-                gather(tile, &symbols.delta, &starts, delta);
+                gather_delta(tile, &symbols.delta, &starts, delta);
             }
             Group { plan: tile, choice, shift: self.tiers.shift, quantizers, levels }.decode(v, q, delta);
-            store(tile, v, &spots[..batch.members.len()], &mut out, &part);
+            store(tile, v, &spots[..batch.members.len()], values, &part);
         }
-        out
     }
 
     /// The tiles that are wanted.
-    pub fn batches(&self, wanted: impl Fn(&TileSpot) -> bool) -> Vec<Batch<'a, T>> {
+    fn batches(&self, wanted: impl Fn(&TileSpot) -> bool) -> Vec<Batch<'a, T>> {
         let shape = self.shape();
         let mut batches = Vec::new();
         for (kind, tile) in self.plan.tile_plans().iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The corner arrays of a frame and the coarse part of its stream.
 
-use super::chunk::{Chunk, Dense, Scratch};
+use super::chunk::{Chunk, Dense, Workspace};
 use super::frame::{Frame, in_part};
 use super::geometry::Array;
 use super::lanes::Real;
@@ -117,13 +117,13 @@ pub fn encode<T: Real>(frame: &Frame<T>, field: &dyn Field<T>, control: &Control
     while let Some(mut corners) = stack.pop() {
         let plan = &frame.plans[stack.len() + 1];
         let chunks: Vec<usize> = (0..plan.array.chunks().iter().product()).collect();
-        let encoded = chunks.into_par_iter().map_init(Scratch::default, |scratch, index| {
+        let encoded = chunks.into_par_iter().map_init(Workspace::default, |workspace, index| {
             control.check()?;
             let region = plan.array.chunk_box(index);
-            let mut values = corners.copy_box(&region);
+            workspace.values = corners.copy_box(&region);
             let chunk = Chunk { plan, region, tiers: corners.tiers(frame), corners: below.dense() };
-            let bytes = chunk.pack(&mut values, frame.points, true, scratch);
-            Ok((region, values, bytes))
+            let bytes = chunk.pack(frame.points, true, workspace);
+            Ok((region, std::mem::take(&mut workspace.values), bytes))
         });
         for (region, values, chunk) in encoded.collect::<Result<Vec<_>>>()? {
             corners.paste_box(&region, &values);
@@ -148,11 +148,12 @@ pub fn decode<T: Real>(frame: &Frame<T>, bytes: &[u8], stop: usize, control: &Co
         let mut corners = Corners::new(frame, &plan.array);
         let regions = (0..plan.array.chunks().iter().product()).map(|i| plan.array.chunk_box(i));
         let chunks = regions.map(|region| Ok((region, parts.next()?))).collect::<Result<Vec<_>>>()?;
-        let decoded = chunks.into_par_iter().map_init(Scratch::default, |scratch, (region, bytes)| {
+        let decoded = chunks.into_par_iter().map_init(Workspace::default, |workspace, (region, bytes)| {
             control.check()?;
             let chunk = Chunk { plan, region, tiers: corners.tiers(frame), corners: below.dense() };
-            let values = chunk.unpack(bytes, &region, scratch);
-            Ok((region, values.map_err(|e| in_part(e, &format!("coarse part, corner array {index}")))?))
+            let done = chunk.unpack(bytes, &region, workspace);
+            done.map_err(|e| in_part(e, &format!("coarse part, corner array {index}")))?;
+            Ok((region, std::mem::take(&mut workspace.values)))
         });
         for (region, values) in decoded.collect::<Result<Vec<_>>>()? {
             corners.paste_box(&region, &values);

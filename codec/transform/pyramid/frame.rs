@@ -1,6 +1,6 @@
 //! A frame as a whole: what all its chunks share, and their order in the stream.
 
-use super::chunk::{Chunk, Scratch};
+use super::chunk::{Chunk, Pool};
 use super::coarse::{self, Corners};
 use super::geometry::{Array, arrays};
 use super::lanes::Real;
@@ -80,16 +80,18 @@ pub fn encode_frame<T: Real>(input: &FrameInput<T>, sink: &mut dyn FrameSink, co
     let (bytes, corners) = coarse::encode(&frame, input.field, control)?;
     sink.coarse(&bytes)?;
     let Some(plan) = frame.plans.first() else { return Ok(()) };
+    let pool = Pool::default();
     let batch = CHUNKS_IN_FLIGHT * rayon::current_num_threads();
     for first in (0..frame.chunk_count()).step_by(batch) {
         let chunks = first..(first + batch).min(frame.chunk_count());
-        let encoded = chunks.into_par_iter().map_init(Default::default, |(values, scratch), index| {
+        let encoded = chunks.into_par_iter().with_max_len(1).map(|index| {
             control.check()?;
             let chunk = frame.chunk(plan, index, &corners);
-            read(input, &chunk.region, values)?;
-            let bytes = chunk.pack(values, frame.points, false, scratch);
-            control.advance((values.len() * T::BYTES) as u64);
-            Ok(bytes)
+            pool.with(|workspace| {
+                read(input, &chunk.region, &mut workspace.values)?;
+                control.advance((workspace.values.len() * T::BYTES) as u64);
+                Ok(chunk.pack(frame.points, false, workspace))
+            })
         });
         for bytes in encoded.collect::<Result<Vec<_>>>()? {
             sink.chunk(&bytes)?;
@@ -128,20 +130,23 @@ pub fn decode_frame<T: Real>(
     let corners = coarse::decode(&frame, &source.coarse()?, 1, control)?;
     let Some(plan) = frame.plans.first() else { return put_last(&corners, region, out) };
     let meets = |index: &usize| !plan.array.chunk_box(*index).intersect(region).is_empty();
+    let pool = Pool::default();
     let wanted: Vec<usize> = (0..frame.chunk_count()).filter(meets).collect();
     wanted
         .into_par_iter()
-        .map_init(Scratch::default, |scratch, index| {
+        .with_max_len(1)
+        .map(|index| {
             control.check()?;
             let chunk = frame.chunk(plan, index, &corners);
             let part = chunk.region.intersect(region);
-            let values = source
-                .chunk(index)
-                .and_then(|bytes| chunk.unpack(&bytes, &part, scratch))
-                .map_err(|e| in_part(e, &format!("chunk {index}")))?;
-            out.put(&part, &values)?;
-            control.advance((values.len() * T::BYTES) as u64);
-            Ok(())
+            pool.with(|workspace| {
+                source
+                    .chunk(index)
+                    .and_then(|bytes| chunk.unpack(&bytes, &part, workspace))
+                    .map_err(|e| in_part(e, &format!("chunk {index}")))?;
+                control.advance((workspace.values.len() * T::BYTES) as u64);
+                out.put(&part, &workspace.values)
+            })
         })
         .collect()
 }

@@ -1,5 +1,6 @@
 //! What the tile kernel needs of an element type, and the vectors of W tiles that it works on.
 
+use super::square::{self, Square};
 use crate::Element;
 #[cfg(doc)]
 use crate::entropy::class::symbols::EXACT;
@@ -34,6 +35,9 @@ impl<T, const W: usize> IndexMut<usize> for Lanes<T, W> {
 
 /// An [`Element`] with the bit tricks of the kernel.
 pub trait Real: Element {
+    /// Vectors of W values in AVX2 instructions.
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: super::vector::Vector<Self, W>;
     const ONE: Self;
     const TWO: Self;
     const HALF: Self;
@@ -56,6 +60,8 @@ pub trait Real: Element {
     /// The low 16 bits of the pattern.
     fn low16(self) -> i16;
     fn next_down(self) -> Self;
+    /// Rows become columns.
+    fn transpose(square: Square<Self>) -> Square<Self>;
     /// Rounded to f32.
     fn single(self) -> f32;
     /// Order-preserving map to integers of the type's width.
@@ -65,8 +71,10 @@ pub trait Real: Element {
 }
 
 macro_rules! real {
-    ($t:ty, $u:ty, $i:ty, $mantissa:expr) => {
+    ($t:ty, $u:ty, $i:ty, $mantissa:expr, $avx2:ident, $transpose:ident) => {
         impl Real for $t {
+            #[cfg(target_arch = "x86_64")]
+            type Avx2 = super::vector::avx2::$avx2;
             const ONE: Self = 1.0;
             const TWO: Self = 2.0;
             const HALF: Self = 0.5;
@@ -94,6 +102,10 @@ macro_rules! real {
                 <$t>::next_down(self)
             }
             #[inline(always)]
+            fn transpose(square: Square<Self>) -> Square<Self> {
+                square::$transpose(square)
+            }
+            #[inline(always)]
             fn single(self) -> f32 {
                 self as f32
             }
@@ -111,8 +123,8 @@ macro_rules! real {
         }
     };
 }
-real!(f32, u32, i32, 23);
-real!(f64, u64, i64, 52);
+real!(f32, u32, i32, 23, Singles, singles);
+real!(f64, u64, i64, 52, Doubles, doubles);
 
 /// The residual of an exact node: the zigzag of ord(r) - ord(p) in the width of T.
 #[inline(always)]

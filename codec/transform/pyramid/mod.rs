@@ -15,9 +15,11 @@ pub(crate) mod predict;
 mod probe;
 pub(crate) mod quantizer;
 mod sample;
+mod square;
 pub(crate) mod stencil;
 pub(crate) mod tiers;
 mod transpose;
+pub(crate) mod vector;
 
 #[cfg(test)]
 mod tests;

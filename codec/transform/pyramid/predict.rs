@@ -5,6 +5,7 @@ use super::lanes::{Lanes, Real};
 use super::plan::TilePlan;
 use super::quantizer::QuantizerLanes;
 use super::stencil::Stencil;
+use super::vector::Vector;
 
 /// Where a node is.
 #[derive(Clone, Copy)]
@@ -16,8 +17,8 @@ pub struct Node {
 }
 
 /// What is done with each prediction.
-pub trait Visit<T, const W: usize> {
-    fn visit(&mut self, node: Node, p: &Lanes<T, W>, v: &mut [Lanes<T, W>]);
+pub trait Visit<T, V, const W: usize> {
+    fn visit(&mut self, node: Node, p: V, v: &mut [Lanes<T, W>]);
 }
 
 /// The sets of axes on which a node can be new, in the order of coding; bit a stands for axis a.
@@ -40,19 +41,19 @@ impl<T: Real, const W: usize> Group<'_, T, W> {
     /// Visits all coded nodes, steps coarse to fine. `v` holds the corners, and after each visit the value
     /// that later predictions shall use.
     #[inline(always)]
-    pub fn sweep<V: Visit<T, W>>(&self, v: &mut [Lanes<T, W>], visitor: &mut V) {
+    pub fn sweep<V: Vector<T, W>, F: Visit<T, V, W>>(&self, v: &mut [Lanes<T, W>], visitor: &mut F) {
         assert_eq!(v.len(), self.plan.len());
         for step in (0..self.plan.steps).rev() {
             for axes in PASSES {
                 let pass = Pass { group: self, step, axes };
                 match self.choice.axes(axes) {
-                    0b001 => pass.run::<0b001, V>(v, visitor),
-                    0b010 => pass.run::<0b010, V>(v, visitor),
-                    0b100 => pass.run::<0b100, V>(v, visitor),
-                    0b011 => pass.run::<0b011, V>(v, visitor),
-                    0b101 => pass.run::<0b101, V>(v, visitor),
-                    0b110 => pass.run::<0b110, V>(v, visitor),
-                    _ => pass.run::<0b111, V>(v, visitor),
+                    0b001 => pass.run::<0b001, V, F>(v, visitor),
+                    0b010 => pass.run::<0b010, V, F>(v, visitor),
+                    0b100 => pass.run::<0b100, V, F>(v, visitor),
+                    0b011 => pass.run::<0b011, V, F>(v, visitor),
+                    0b101 => pass.run::<0b101, V, F>(v, visitor),
+                    0b110 => pass.run::<0b110, V, F>(v, visitor),
+                    _ => pass.run::<0b111, V, F>(v, visitor),
                 }
             }
         }
@@ -87,7 +88,7 @@ impl<T: Real, const W: usize> Pass<'_, T, W> {
     }
     /// `USED`: the axes of the pass that take part in the prediction.
     #[inline(always)]
-    fn run<const USED: usize, V: Visit<T, W>>(&self, v: &mut [Lanes<T, W>], visitor: &mut V) {
+    fn run<const USED: usize, V: Vector<T, W>, F: Visit<T, V, W>>(&self, v: &mut [Lanes<T, W>], visitor: &mut F) {
         let (strides, shift) = (self.group.plan.strides(), self.group.shift);
         let blocks = self.group.plan.dims.map(|m| ((m - 1) >> shift) + 1);
         let level = self.group.levels.of(self.step) * blocks[0] * blocks[1] * blocks[2];
@@ -108,8 +109,8 @@ impl<T: Real, const W: usize> Pass<'_, T, W> {
                         Line { stencil: along_y, origin: at[0] + at[2], stride: strides[1] },
                         Line { stencil: along_x, origin: at[0] + at[1], stride: 1 },
                     ];
-                    let p = predict::<T, W, USED>(v, &lines, &self.group.quantizers[node.block].step);
-                    visitor.visit(node, &p, v);
+                    let p = predict::<T, V, W, USED>(v, &lines, &self.group.quantizers[node.block].step);
+                    visitor.visit(node, p, v);
                 }
             }
         }
@@ -118,43 +119,45 @@ impl<T: Real, const W: usize> Pass<'_, T, W> {
 
 /// The mean of the predictions along the axes `USED`, without those axes that are much rougher here than another.
 #[inline(always)]
-fn predict<T: Real, const W: usize, const USED: usize>(
+fn predict<T: Real, V: Vector<T, W>, const W: usize, const USED: usize>(
     v: &[Lanes<T, W>],
     lines: &[Line<T>; 3],
     step: &Lanes<T, W>,
-) -> Lanes<T, W> {
-    if USED.is_power_of_two() {
-        return lines[USED.trailing_zeros() as usize].predict(v);
-    }
-    let (mut p, mut rough) = ([Lanes::default(); 3], [Lanes::default(); 3]);
-    let mut limit = Lanes([T::INFINITY; W]);
+) -> V {
+    let zero = V::splat(T::ZERO);
+    let (mut p, mut rough) = ([zero; 3], [zero; 3]);
+    let mut limit = V::splat(T::INFINITY);
     for a in 0..3 {
+        if USED == 1 << a {
+            return lines[a].look::<V, W, false>(v).0;
+        }
         if USED >> a & 1 == 1 {
-            p[a] = lines[a].predict(v);
-            rough[a] = lines[a].roughness(v);
-            for l in 0..W {
-                limit[l] = T::select(rough[a][l] < limit[l], rough[a][l], limit[l]);
-            }
+            (p[a], rough[a]) = lines[a].look::<V, W, true>(v);
+            limit = rough[a].smaller(limit);
         }
     }
-    let (mut sum, mut count) = (Lanes::<T, W>::default(), Lanes::<T, W>::default());
-    for l in 0..W {
-        limit[l] = limit[l] + limit[l] + step[l];
-    }
+    limit = limit.add(limit).add(V::load(step));
+    let mut sum = zero;
+    let mut kept = [rough[0].le(limit); 3];
     for a in 0..3 {
         if USED >> a & 1 == 1 {
-            for l in 0..W {
-                let counts = rough[a][l] <= limit[l];
-                sum[l] = T::select(counts, sum[l] + p[a][l], sum[l]);
-                count[l] = T::select(counts, count[l] + T::ONE, count[l]);
-            }
+            kept[a] = rough[a].le(limit);
+            sum = V::select(kept[a], sum.add(p[a]), sum);
         }
     }
-    for l in 0..W {
-        let share = T::select(count[l] == T::ONE, T::ONE, T::HALF);
-        sum[l] = sum[l] * if USED == 0b111 { T::select(count[l] > T::TWO, T::THIRD, share) } else { share };
-    }
-    sum
+    let (one, half) = (V::splat(T::ONE), V::splat(T::HALF));
+    let share = match USED {
+        0b011 => V::select(V::and(kept[0], kept[1]), half, one),
+        0b101 => V::select(V::and(kept[0], kept[2]), half, one),
+        0b110 => V::select(V::and(kept[1], kept[2]), half, one),
+        _ => {
+            let two = V::select(V::and(kept[1], kept[2]), half, one);
+            let two = V::select(V::and(kept[0], kept[2]), half, two);
+            let two = V::select(V::and(kept[0], kept[1]), half, two);
+            V::select(V::and(V::and(kept[0], kept[1]), kept[2]), V::splat(T::THIRD), two)
+        }
+    };
+    sum.mul(share)
 }
 
 /// The nodes of one axis around a new node.
@@ -166,41 +169,50 @@ struct Line<'a, T> {
 }
 
 impl<T: Real> Line<'_, T> {
+    /// The 1-D interpolation and, if asked for, how rough the axis is here.
     #[inline(always)]
-    fn at<'v, const W: usize>(&self, v: &'v [Lanes<T, W>], k: usize) -> &'v Lanes<T, W> {
-        &v[self.origin + self.stencil.node[k] as usize * self.stride]
-    }
-    /// The 1-D interpolation.
-    #[inline(always)]
-    fn predict<const W: usize>(&self, v: &[Lanes<T, W>]) -> Lanes<T, W> {
-        let (mut p, weight) = (Lanes::default(), &self.stencil.weight);
-        let first = self.at(v, 0);
-        for l in 0..W {
-            p[l] = weight[0] * first[l];
+    fn look<V: Vector<T, W>, const W: usize, const ROUGH: bool>(&self, v: &[Lanes<T, W>]) -> (V, V) {
+        match (self.stencil.before, self.stencil.len) {
+            (1, 2) => self.nodes::<V, W, ROUGH, 1, 2>(v),
+            (1, 3) => self.nodes::<V, W, ROUGH, 1, 3>(v),
+            (1, 4) => self.nodes::<V, W, ROUGH, 1, 4>(v),
+            (2, 3) => self.nodes::<V, W, ROUGH, 2, 3>(v),
+            (2, 4) => self.nodes::<V, W, ROUGH, 2, 4>(v),
+            (2, 5) => self.nodes::<V, W, ROUGH, 2, 5>(v),
+            (3, 4) => self.nodes::<V, W, ROUGH, 3, 4>(v),
+            (3, 5) => self.nodes::<V, W, ROUGH, 3, 5>(v),
+            (3, 6) => self.nodes::<V, W, ROUGH, 3, 6>(v),
+            _ => unreachable!("a new node lies between one to three nodes on each side"),
         }
-        for k in 1..self.stencil.len.min(6) {
-            let next = self.at(v, k);
-            for l in 0..W {
-                p[l] = weight[k].fma(next[l], p[l]);
+    }
+    /// With `BEFORE` of `LEN` nodes before the new one. The roughness is the largest second difference of the inner nodes,
+    /// or the difference where there are only two.
+    #[inline(always)]
+    fn nodes<V: Vector<T, W>, const W: usize, const ROUGH: bool, const BEFORE: usize, const LEN: usize>(
+        &self,
+        v: &[Lanes<T, W>],
+    ) -> (V, V) {
+        let zero = V::splat(T::ZERO);
+        let mut near = [zero; LEN];
+        for k in 0..LEN {
+            near[k] = V::load(&v[self.origin + self.stencil.node[k] as usize * self.stride]);
+        }
+        let mut p = V::splat(self.stencil.weight[0]).mul(near[0]);
+        for k in 1..LEN {
+            p = V::splat(self.stencil.weight[k]).fma(near[k], p);
+        }
+        let (first, end) = (BEFORE.saturating_sub(2), if BEFORE + 2 < LEN { BEFORE + 2 } else { LEN });
+        let mut rough = zero;
+        if ROUGH && end == first + 2 {
+            rough = near[first + 1].sub(near[first]).abs().larger(zero);
+        } else if ROUGH {
+            for k in 0..LEN {
+                if k >= first && k + 2 < end {
+                    let bend = near[k + 2].sub(near[k + 1]).sub(near[k + 1].sub(near[k]));
+                    rough = bend.abs().larger(rough);
+                }
             }
         }
-        p
-    }
-    /// The largest second difference of the inner nodes; the difference where there are only two.
-    #[inline(always)]
-    fn roughness<const W: usize>(&self, v: &[Lanes<T, W>]) -> Lanes<T, W> {
-        let [first, end] = self.stencil.inner;
-        let (mut rough, mut before) = (Lanes::<T, W>::default(), Lanes::<T, W>::default());
-        for k in first + 1..end.min(6) {
-            let (left, right) = (self.at(v, k - 1), self.at(v, k));
-            for l in 0..W {
-                let difference = right[l] - left[l];
-                let bend = if k > first + 1 { (difference - before[l]).abs() } else { T::ZERO };
-                let bend = if end == first + 2 { difference.abs() } else { bend };
-                rough[l] = if bend > rough[l] { bend } else { rough[l] };
-                before[l] = difference;
-            }
-        }
-        rough
+        (p, rough)
     }
 }

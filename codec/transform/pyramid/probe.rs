@@ -40,10 +40,9 @@ impl<T: Real> Probe<T> {
         let mut probe = Self { is_new: true, ..Self::old(origin + position as usize) };
         for (points, stencils) in step.stencils.iter().enumerate() {
             let stencil = &stencils[index];
-            let before = stencil.node[..stencil.len].partition_point(|&n| n < position);
             for k in 0..stencil.len {
-                probe.weight[points][3 - before + k] = stencil.weight[k];
-                probe.offset[3 - before + k] = stencil.node[k] as isize - position as isize;
+                probe.weight[points][3 - stencil.before + k] = stencil.weight[k];
+                probe.offset[3 - stencil.before + k] = stencil.node[k] as isize - position as isize;
             }
             let square = stencil.weight[0] * stencil.weight[0];
             probe.gain[points] = stencil.weight[1..stencil.len].iter().fold(square, |sum, w| w.fma(*w, sum));

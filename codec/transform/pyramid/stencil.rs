@@ -8,8 +8,10 @@ pub const POINTS: [usize; 3] = [2, 4, 6];
 /// One-dimensional Lagrange interpolation of one node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stencil<T> {
-    /// Number of nodes used, 2 to 6 (1 where a set has a single node).
+    /// Number of nodes used, 2 to 6.
     pub len: usize,
+    /// How many of them lie before the new node, 1 to 3.
+    pub before: usize,
     /// Positions along the axis inside the tile, ascending.
     pub node: [u32; 6],
     pub weight: [T; 6],
@@ -86,7 +88,7 @@ fn lagrange<T: Element>(p: u32, coarse: &[u32], x: &[f64], points: usize) -> Ste
     let near = &coarse[right.saturating_sub(points / 2)..(right + points / 2).min(coarse.len())];
     let right = near.partition_point(|&c| c < p);
     let inner = [right.saturating_sub(2), (right + 2).min(near.len())];
-    let mut stencil = Stencil { len: near.len(), inner, ..Stencil::default() };
+    let mut stencil = Stencil { len: near.len(), before: right, inner, ..Stencil::default() };
     for (k, &node) in near.iter().enumerate() {
         let mut w = 1.0;
         for &other in near.iter().filter(|&&o| o != node) {

@@ -1,7 +1,8 @@
-//! Between C order or coding order and the lanes of the kernel.
+//! Between C order or coding order and the lanes of the kernel, eight by eight.
 
 use super::lanes::{Lanes, Real, W};
 use super::plan::{TilePlan, TileSpot};
+use super::square::{Square, transpose};
 use crate::Region;
 
 /// Copies tiles out of a box of extents `dims`.
@@ -9,10 +10,26 @@ pub fn load<T: Real>(tile: &TilePlan<T>, spots: &[TileSpot; W], values: &[T], di
     let [_, my, mx] = tile.dims;
     for (row, out) in v.chunks_exact_mut(mx).enumerate() {
         let (z, y) = (row / my, row % my);
-        let rows = spots.map(|s| &values[((s.lo[0] + z) * dims[1] + s.lo[1] + y) * dims[2] + s.lo[2]..][..mx]);
-        for (x, out) in out.iter_mut().enumerate() {
+        let mut rows = [&values[..0]; W];
+        for l in 0..W {
+            let lo = spots[l].lo;
+            rows[l] = &values[((lo[0] + z) * dims[1] + lo[1] + y) * dims[2] + lo[2]..][..mx];
+        }
+        let mut squares = out.chunks_exact_mut(W);
+        for (i, out) in (&mut squares).enumerate() {
+            let mut square: Square<T> = [[T::ZERO; W]; W];
             for l in 0..W {
-                out[l] = rows[l][x];
+                square[l].copy_from_slice(&rows[l][W * i..][..W]);
+            }
+            let square = T::transpose(square);
+            for (out, column) in out.iter_mut().zip(square) {
+                out.0 = column;
+            }
+        }
+        let done = mx / W * W;
+        for (x, out) in squares.into_remainder().iter_mut().enumerate() {
+            for l in 0..W {
+                out[l] = rows[l][done + x];
             }
         }
     }
@@ -20,6 +37,9 @@ pub fn load<T: Real>(tile: &TilePlan<T>, spots: &[TileSpot; W], values: &[T], di
 
 /// Copies the parts of tiles that lie in the box `part` into `out`, which holds that box.
 pub fn store<T: Real>(tile: &TilePlan<T>, v: &[Lanes<T, W>], spots: &[TileSpot], out: &mut [T], part: &Region) {
+    if spots.iter().all(|spot| tile.place(spot).intersect(part) == tile.place(spot)) {
+        return store_whole(tile, v, spots, out, part);
+    }
     let [_, ny, nx] = part.shape();
     let strides = tile.strides();
     for (l, spot) in spots.iter().enumerate() {
@@ -37,26 +57,95 @@ pub fn store<T: Real>(tile: &TilePlan<T>, v: &[Lanes<T, W>], spots: &[TileSpot],
     }
 }
 
-/// From raster order and lanes to the coding order of each tile.
-pub fn scatter<T: Real, S: Copy>(tile: &TilePlan<T>, from: &[[S; W]], starts: &[usize], to: &mut [S]) {
-    const BATCH: usize = 32;
-    for (batch, positions) in tile.order.chunks(BATCH).enumerate() {
-        for (l, &start) in starts.iter().enumerate() {
-            let to = &mut to[start + batch * BATCH..][..positions.len()];
-            for (to, &position) in to.iter_mut().zip(positions) {
-                *to = from[position as usize][l];
+/// As [`store`], for tiles that lie in the box as a whole.
+fn store_whole<T: Real>(tile: &TilePlan<T>, v: &[Lanes<T, W>], spots: &[TileSpot], out: &mut [T], part: &Region) {
+    let ([_, my, mx], [_, ny, nx]) = (tile.dims, part.shape());
+    for (row, v) in v.chunks_exact(mx).enumerate() {
+        let (z, y) = (row / my, row % my);
+        let place = |spot: &TileSpot| {
+            ((spot.lo[0] + z - part.lo[0]) * ny + spot.lo[1] + y - part.lo[1]) * nx + spot.lo[2] - part.lo[2]
+        };
+        let squares = v.chunks_exact(W);
+        let (done, rest) = (mx / W * W, squares.remainder());
+        for (i, v) in squares.enumerate() {
+            let mut square: Square<T> = [[T::ZERO; W]; W];
+            for (column, lanes) in square.iter_mut().zip(v) {
+                *column = lanes.0;
+            }
+            let square = T::transpose(square);
+            for (spot, row) in spots.iter().zip(&square) {
+                out[place(spot) + W * i..][..W].copy_from_slice(row);
+            }
+        }
+        for (l, spot) in spots.iter().enumerate() {
+            let to = place(spot) + done;
+            for (out, lanes) in out[to..to + rest.len()].iter_mut().zip(rest) {
+                *out = lanes[l];
             }
         }
     }
 }
 
-/// From the coding order of each tile to raster order and lanes.
-pub fn gather<T: Real, S: Copy>(tile: &TilePlan<T>, from: &[S], starts: &[usize; W], to: &mut [[S; W]]) {
-    let from = starts.map(|start| &from[start..][..tile.order.len()]);
-    for (i, &position) in tile.order.iter().enumerate() {
-        let to = &mut to[position as usize];
+/// Symbols from raster order and lanes to the coding order of each tile.
+pub fn scatter_q<T: Real>(tile: &TilePlan<T>, from: &[[i16; W]], starts: &[usize], to: &mut [i16]) {
+    let squares = tile.order.chunks_exact(W);
+    let (done, rest) = (tile.order.len() / W * W, squares.remainder());
+    for (i, positions) in squares.enumerate() {
+        let mut square = [[0; W]; W];
+        for (row, &position) in square.iter_mut().zip(positions) {
+            *row = from[position as usize];
+        }
+        let square = transpose(square);
+        for (&start, row) in starts.iter().zip(&square) {
+            to[start + W * i..][..W].copy_from_slice(row);
+        }
+    }
+    for (i, &position) in rest.iter().enumerate() {
+        for (&start, &q) in starts.iter().zip(&from[position as usize]) {
+            to[start + done + i] = q;
+        }
+    }
+}
+
+/// Symbols from the coding order of each tile to raster order and lanes.
+pub fn gather_q<T: Real>(tile: &TilePlan<T>, from: &[i16], starts: &[usize; W], to: &mut [[i16; W]]) {
+    let mut tiles = [&from[..0]; W];
+    for l in 0..W {
+        tiles[l] = &from[starts[l]..][..tile.order.len()];
+    }
+    let squares = tile.order.chunks_exact(W);
+    let (done, rest) = (tile.order.len() / W * W, squares.remainder());
+    for (i, positions) in squares.enumerate() {
+        let mut square = [[0; W]; W];
         for l in 0..W {
-            to[l] = from[l][i];
+            square[l].copy_from_slice(&tiles[l][W * i..][..W]);
+        }
+        let square = transpose(square);
+        for (row, &position) in square.iter().zip(positions) {
+            to[position as usize] = *row;
+        }
+    }
+    for (i, &position) in rest.iter().enumerate() {
+        for l in 0..W {
+            to[position as usize][l] = tiles[l][done + i];
+        }
+    }
+}
+
+/// Deltas from raster order and lanes to the coding order of each tile.
+pub fn scatter_delta<T: Real>(tile: &TilePlan<T>, from: &[[u64; W]], starts: &[usize], to: &mut [u64]) {
+    for (l, &start) in starts.iter().enumerate() {
+        for (to, &position) in to[start..].iter_mut().zip(&tile.order) {
+            *to = from[position as usize][l];
+        }
+    }
+}
+
+/// Deltas from the coding order of each tile to raster order and lanes.
+pub fn gather_delta<T: Real>(tile: &TilePlan<T>, from: &[u64], starts: &[usize; W], to: &mut [[u64; W]]) {
+    for (l, &start) in starts.iter().enumerate() {
+        for (&from, &position) in from[start..].iter().zip(&tile.order) {
+            to[position as usize][l] = from;
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::backend::{FrameInput, FrameParts, FrameShape, RegionSink};
 use crate::entropy::class::decode_chunk;
 use crate::entropy::class::symbols::{ChunkSymbols, EXACT};
 use crate::params::Points;
+use crate::simd::Instructions;
+use crate::simd::tests::with_at_most;
 use crate::volume::SliceField;
 use crate::{Control, Params, Region, Result, Shape, Tier, ToleranceMap};
 use std::sync::Mutex;
@@ -34,8 +36,8 @@ macro_rules! vector {
 /// Notes the prediction of every node and leaves the values as they are.
 struct Record<'a>(&'a mut [f64]);
 
-impl Visit<f64, 1> for Record<'_> {
-    fn visit(&mut self, node: Node, p: &Lanes<f64, 1>, _: &mut [Lanes<f64, 1>]) {
+impl Visit<f64, Lanes<f64, 1>, 1> for Record<'_> {
+    fn visit(&mut self, node: Node, p: Lanes<f64, 1>, _: &mut [Lanes<f64, 1>]) {
         self.0[node.position] = p[0];
     }
 }
@@ -254,26 +256,81 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Both decoders on one input with random tiers.
+/// A frame of waves and noise with random tiers.
+struct Sample<T> {
+    n: [usize; 3],
+    values: Vec<T>,
+    map: ToleranceMap,
+    params: Params,
+    max_abs: T,
+}
+
+impl<T: Real> Sample<T> {
+    fn new(n: [usize; 3], tile: u8, points: Points) -> Self {
+        let mut random = random(7);
+        let values: Vec<T> = (0..n.iter().product::<usize>())
+            .map(|i| T::from_f64((i as f64 * 0.013).sin() * 3.0 + (i / n[2] % 40) as f64 * 0.1 + random() * 0.01))
+            .collect();
+        let mut map = ToleranceMap::uniform(&Shape::new(&n).unwrap(), 0.0).unwrap();
+        map.tiers = [0.0, 1e-2, 1e-4, f64::INFINITY].map(|tau| Tier { name: String::new(), tau }).to_vec();
+        map.tier_of_block.iter_mut().for_each(|t| *t = (random() * 4.0) as u8);
+        let max_abs = values.iter().fold(T::ZERO, |m, v| if v.abs() > m { v.abs() } else { m });
+        Self { n, values, map, params: Params { tile, points, ..Params::default() }, max_abs }
+    }
+    fn encode(&self) -> FrameParts {
+        let (field, mut parts) = (SliceField::new(&self.values, self.n), FrameParts::default());
+        let Self { map, params, max_abs, .. } = self;
+        let input = FrameInput { field: &field, tolerance: map, max_abs: *max_abs, params };
+        encode_frame(&input, &mut parts, &Control::default()).unwrap();
+        parts
+    }
+    /// The bits of the values.
+    fn decode(&self, parts: &FrameParts) -> Vec<u64> {
+        let Self { n, map, params, max_abs, .. } = self;
+        let shape = FrameShape { n: *n, tolerance: map, params, max_abs: max_abs.to_f64() };
+        let out = Whole(*n, Mutex::new(vec![T::ZERO; self.values.len()]));
+        decode_frame(&shape, parts, &Region { lo: [0; 3], hi: *n }, &out, &Control::default()).unwrap();
+        bits(&out.1.into_inner().unwrap())
+    }
+}
+
+fn bits<T: Real>(values: &[T]) -> Vec<u64> {
+    values.iter().map(|v| v.to_bits64()).collect()
+}
+
+/// Both decoders on one input.
 fn agree<T: Real>(n: [usize; 3], tile: u8, points: Points) {
-    let mut random = random(7);
-    let values: Vec<T> = (0..n.iter().product::<usize>())
-        .map(|i| T::from_f64((i as f64 * 0.013).sin() * 3.0 + (i / n[2] % 40) as f64 * 0.1 + random() * 0.01))
-        .collect();
-    let mut map = ToleranceMap::uniform(&Shape::new(&n).unwrap(), 0.0).unwrap();
-    map.tiers = [0.0, 1e-2, 1e-4, f64::INFINITY].map(|tau| Tier { name: String::new(), tau }).to_vec();
-    map.tier_of_block.iter_mut().for_each(|t| *t = (random() * 4.0) as u8);
-    let params = Params { tile, points, ..Params::default() };
-    let max_abs = values.iter().fold(T::ZERO, |m, v| if v.abs() > m { v.abs() } else { m });
-    let (field, mut parts) = (SliceField::new(&values, n), FrameParts::default());
-    let input = FrameInput { field: &field, tolerance: &map, max_abs, params: &params };
-    encode_frame(&input, &mut parts, &Control::default()).unwrap();
-    let shape = FrameShape { n, tolerance: &map, params: &params, max_abs: max_abs.to_f64() };
-    let out = Whole(n, Mutex::new(vec![T::ZERO; values.len()]));
-    decode_frame(&shape, &parts, &Region { lo: [0; 3], hi: n }, &out, &Control::default()).unwrap();
-    let slow = Slow { frame: Frame::new(n, &map, max_abs, &params).unwrap(), map: &map };
-    let bits = |v: &[T]| v.iter().map(|v| v.to_bits64()).collect::<Vec<_>>();
-    assert_eq!(bits(&slow.decode(&parts)), bits(&out.1.into_inner().unwrap()), "{n:?} tile {tile}");
+    let sample = Sample::<T>::new(n, tile, points);
+    let parts = sample.encode();
+    let frame = Frame::new(n, &sample.map, sample.max_abs, &sample.params).unwrap();
+    let slow = Slow { frame, map: &sample.map };
+    assert_eq!(bits(&slow.decode(&parts)), sample.decode(&parts), "{n:?} tile {tile}");
+}
+
+/// Bytes and values with every instruction set.
+fn same_everywhere<T: Real>(n: [usize; 3], tile: u8) {
+    let sample = Sample::<T>::new(n, tile, Points::Auto);
+    let parts = sample.encode();
+    let values = sample.decode(&parts);
+    for most in [Instructions::Plain, Instructions::Avx2, Instructions::Avx512] {
+        with_at_most(most, || {
+            let again = sample.encode();
+            assert!(again.coarse == parts.coarse && again.chunks == parts.chunks, "{most:?} {n:?} tile {tile}");
+            assert!(sample.decode(&parts) == values, "{most:?} {n:?} tile {tile}");
+        });
+    }
+}
+
+#[test]
+fn no_instruction_set_changes_a_bit() {
+    // One thread, so that what it may use holds for all of the work.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| {
+        same_everywhere::<f32>([64, 40, 70], 8);
+        same_everywhere::<f64>([30, 64, 41], 16);
+        same_everywhere::<f32>([1, 150, 300], 16);
+        same_everywhere::<f64>([33, 9, 70], 32);
+    });
 }
 
 #[test]
