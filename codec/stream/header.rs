@@ -37,6 +37,8 @@ const ENTROPIES: [(u8, Entropy); 2] = [(0, Entropy::Huffman), (1, Entropy::Class
 const BUDGETS: [(u8, Budget); 2] = [(0, Budget::Coefficients), (1, Budget::Uniform)];
 const POINTS: [(u8, Points); 4] = [(0, Points::Auto), (2, Points::Two), (4, Points::Four), (6, Points::Six)];
 const TILES: [(u8, u8); 3] = [(8, 8), (16, 16), (32, 32)];
+/// Values of a frame, written as 0.
+const USUAL_FRAME: u64 = 1 << 28;
 /// More levels than any volume has halvings.
 const MAX_LEVELS: u8 = 48;
 
@@ -79,7 +81,7 @@ impl Header {
             ]),
             Mode::Pyramid => out.extend([coded(&TILES, p.tile), coded(&POINTS, p.points)]),
         }
-        put_varint(&mut out, p.frame_values);
+        put_varint(&mut out, if p.frame_values == USUAL_FRAME { 0 } else { p.frame_values });
         out.push(self.tiers.len() as u8);
         for tier in &self.tiers {
             put_varint(&mut out, tier.name.len() as u64);
@@ -112,7 +114,11 @@ impl Header {
                 params.points = decoded(&POINTS, c.u8()?, "prediction")?;
             }
         }
-        params.frame_values = c.varint()?;
+        params.frame_values = match c.varint()? {
+            0 => USUAL_FRAME,
+            USUAL_FRAME => return Err(c.bad("it spells out the usual number of values of a frame")),
+            other => other,
+        };
         let tiers = (0..c.u8()?).map(|_| decode_tier(&mut c)).collect::<Result<Vec<_>>>()?;
         c.finish()?;
         let header = Self { dtype, shape, params, tiers };

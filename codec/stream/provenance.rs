@@ -1,6 +1,7 @@
 //! Where a volume came from and how its stream was asked for: JSON, compressed.
 
-use crate::volume::Metadata;
+use super::header::Header;
+use crate::volume::{DType, Metadata};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -21,32 +22,94 @@ pub struct Provenance {
     pub missing: Vec<u64>,
 }
 
+/// What is written of a provenance: nothing that reads back as it is anyway.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    writer: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    command: &'a str,
+    volume: WrittenVolume<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roi: &'a Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
+    missing: &'a [u64],
+}
+
+#[derive(Serialize)]
+struct WrittenVolume<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    source: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    variable: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    long_name: &'a Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    units: &'a Option<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    axes: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spacing: &'a Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: &'a Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: &'a Option<usize>,
+}
+
+impl<'a> Written<'a> {
+    fn of(p: &'a Provenance) -> Self {
+        let Metadata { source, variable, long_name, units, axes, spacing, origin, step } = &p.volume;
+        let volume = WrittenVolume { source, variable, long_name, units, axes, spacing, origin, step };
+        Self { writer: &p.writer, command: &p.command, volume, roi: &p.roi, missing: &p.missing }
+    }
+}
+
 /// Content that zstd may refer back to: part of the format, or a small stream would be a tenth JSON keys.
-const DICTIONARY: &[u8] = br#"background"},"normal"},"strict"},"lossless"},"ignore"},"regions":[{"kind":"percentile","above":,"tier":"gradient","value","box","lo":[,"hi":[,{"roi":{"tiers":[{"name":","abs":0.0"rel":0.01,"range":1e-3"missing":[],"units":null,"axes":["time","depth","lat","lon"],"spacing":[1.0,1.0,1.0],"origin":[0.0,0.0,0.0],"step":null}},"units":"m s-1","spacing":null,"origin":null,"step":null}{"writer":"blockmgard 0.1.0","command":"blockmgard compress .f32 .f64 .npy .nc -o .bmg --mode pyramid --mode hybrid --roi .toml --dims --abs 1e- --range 1e- --rel 1e-","volume":{"source":".f32","variable":"","units":null,"axes":["z","y","x"],"spacing":null,"origin":null,"step":null}}"#;
+const DICTIONARY: &str = r#"background"},"normal"},"strict"},"lossless"},"ignore"},"regions":[{"kind":"percentile","above":,"tier":"gradient","value","box","lo":[,"hi":[,{"roi":{"tiers":[{"name":","abs":0.0"rel":0.01,"range":1e-3"missing":[],"long_name":"","units":"m s-1","axes":["time","depth","lat","lon"],"spacing":[1.0,1.0,1.0],"origin":[0.0,0.0,0.0],"step":0}},"variable":" .npy .nc --mode hybrid --roi .toml --range 1e- --points 6 --rel 1e- --mode pyramid --tile 32 --abs {"writer":"blockmgard 0.1.0","command":"blockmgard compress .f64 --mode pyramid","volume":{"source":".f32","axes":["z","y","x"]}}"#;
+
+/// [`DICTIONARY`], and words of a command that follow from the header.
+fn dictionary(header: &Header) -> Vec<u8> {
+    let mut text = DICTIONARY.to_owned();
+    for tier in &header.tiers {
+        text += &format!(" {}", tier.tau);
+    }
+    let extents: Vec<String> = header.shape.extents().iter().map(usize::to_string).collect();
+    text += &format!(" -{}", extents.len());
+    extents.iter().rev().for_each(|n| text += &format!(" {n}"));
+    let dtype = if header.dtype == DType::F32 { "f32" } else { "f64" };
+    text += &format!(" --dims {} --{dtype} --abs", extents.join("x"));
+    text.into_bytes()
+}
 
 /// Longer JSON is refused: an ROI spec with painted voxels is far below.
 const MAX_JSON_BYTES: usize = 1 << 30;
+
+/// A zstd frame starts with this; it is left out of the stream.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// zstd level: the part is small and written once.
 const LEVEL: i32 = 19;
 
 impl Provenance {
-    /// The compressed JSON.
-    pub fn encode(&self) -> Result<Vec<u8>> {
-        let json = serde_json::to_vec(self).map_err(|e| Error::invalid(format!("provenance is no JSON: {e}")))?;
+    /// The compressed JSON, for a stream with this header.
+    pub fn encode(&self, header: &Header) -> Result<Vec<u8>> {
+        let json = serde_json::to_vec(&Written::of(self))
+            .map_err(|e| Error::invalid(format!("provenance is no JSON: {e}")))?;
         if json.len() > MAX_JSON_BYTES {
             return Err(Error::invalid("the provenance (ROI spec) is larger than 1 GiB"));
         }
-        zstd::bulk::Compressor::with_dictionary(LEVEL, DICTIONARY)
+        zstd::bulk::Compressor::with_dictionary(LEVEL, &dictionary(header))
             .and_then(|mut c| c.compress(&json))
+            .map(|frame| frame[ZSTD_MAGIC.len()..].to_vec())
             .map_err(|e| Error::invalid(format!("the provenance does not compress: {e}")))
     }
     /// Reads [`Provenance::encode`]'s bytes; unknown keys of later versions are passed over.
-    pub fn decode(payload: &[u8]) -> Result<Self> {
+    pub fn decode(payload: &[u8], header: &Header) -> Result<Self> {
         use std::io::Read;
         let bad = |why: String| Error::corrupt(format!("the provenance is damaged: {why}"));
         let mut json = Vec::new();
-        zstd::stream::read::Decoder::with_dictionary(payload, DICTIONARY)
+        let frame = std::io::BufReader::new(ZSTD_MAGIC.chain(payload));
+        zstd::stream::read::Decoder::with_dictionary(frame, &dictionary(header))
             .and_then(|d| d.take(MAX_JSON_BYTES as u64).read_to_end(&mut json))
             .map_err(|e| bad(e.to_string()))?;
         serde_json::from_slice(&json).map_err(|e| bad(e.to_string()))
@@ -56,12 +119,19 @@ impl Provenance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Params, Shape, Tier};
 
     #[test]
     fn provenance_comes_back_and_costs_little() {
+        let header = Header {
+            dtype: DType::F32,
+            shape: Shape::new(&[50, 100, 100]).unwrap(),
+            params: Params::default(),
+            tiers: vec![Tier { name: "all".into(), tau: 0.298_765_432_1 }],
+        };
         let p = Provenance {
             writer: "blockmgard 0.1.0".into(),
-            command: "blockmgard compress density.f32 -o density.bmg --rel 1e-4".into(),
+            command: "blockmgard compress density.f32 --dims 50x100x100 --f32 --abs 0.2987654321 --mode pyramid".into(),
             volume: Metadata {
                 source: "density.f32".into(),
                 axes: vec!["z".into(), "y".into(), "x".into()],
@@ -70,11 +140,11 @@ mod tests {
             roi: None,
             missing: vec![],
         };
-        let bytes = p.encode().unwrap();
-        assert_eq!(Provenance::decode(&bytes).unwrap(), p);
-        assert!(bytes.len() < 100, "{} bytes", bytes.len());
+        let bytes = p.encode(&header).unwrap();
+        assert_eq!(Provenance::decode(&bytes, &header).unwrap(), p);
+        assert!(bytes.len() < 50, "{} bytes", bytes.len());
         for cut in 0..bytes.len() {
-            assert!(Provenance::decode(&bytes[..cut]).is_err());
+            assert!(Provenance::decode(&bytes[..cut], &header).is_err());
         }
     }
 }

@@ -105,7 +105,7 @@ impl Archive {
         self.all().len() as u64
     }
     pub fn provenance(&self) -> Result<Provenance> {
-        Provenance::decode(&self.all()[self.provenance.clone()])
+        Provenance::decode(&self.all()[self.provenance.clone()], &self.header)
     }
     /// The parts of frame `index`.
     pub fn frame(&self, index: usize) -> FrameReader<'_> {

@@ -49,7 +49,7 @@ impl<W: Output> StreamWriter<W> {
         head.push(VERSION);
         put_checked(&mut head, &header.encode(), 0);
         let start = head.len();
-        put_checked(&mut head, &provenance.encode()?, start);
+        put_checked(&mut head, &provenance.encode(&header)?, start);
         let mut writer = Self { out, position: 0, header, frames, entries: Vec::new() };
         writer.write(&head)?;
         Ok(writer)

@@ -15,9 +15,6 @@ pub struct Stencil<T> {
     /// Positions along the axis inside the tile, ascending.
     pub node: [u32; 6],
     pub weight: [T; 6],
-    /// The entries (first, one past the last) whose second differences tell how rough the axis is here: at most two on
-    /// each side of the node.
-    pub inner: [usize; 2],
 }
 
 /// Step s of an axis: how the nodes of S(s) that are not in S(s+1) are predicted from S(s+1).
@@ -87,8 +84,7 @@ fn lagrange<T: Element>(p: u32, coarse: &[u32], x: &[f64], points: usize) -> Ste
     let right = coarse.partition_point(|&c| c < p);
     let near = &coarse[right.saturating_sub(points / 2)..(right + points / 2).min(coarse.len())];
     let right = near.partition_point(|&c| c < p);
-    let inner = [right.saturating_sub(2), (right + 2).min(near.len())];
-    let mut stencil = Stencil { len: near.len(), before: right, inner, ..Stencil::default() };
+    let mut stencil = Stencil { len: near.len(), before: right, ..Stencil::default() };
     for (k, &node) in near.iter().enumerate() {
         let mut w = 1.0;
         for &other in near.iter().filter(|&&o| o != node) {

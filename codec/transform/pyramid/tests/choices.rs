@@ -60,7 +60,7 @@ fn slow_cost<T: Real>(frame: &Frame<T>, at: [usize; 3], points: usize, set: usiz
             v.push(value(near));
             (p, gain) = if k == 0 { (*w * v[0], *w * *w) } else { (w.fma(v[k], p), w.fma(*w, gain)) };
         }
-        let inner = &v[stencil.inner[0]..stencil.inner[1]];
+        let inner = &v[stencil.before.saturating_sub(2)..(stencil.before + 2).min(v.len())];
         let bends = match inner {
             [a, b] => vec![(*b - *a).abs()],
             _ => inner.windows(3).map(|t| ((t[2] - t[1]) - (t[1] - t[0])).abs()).collect(),
