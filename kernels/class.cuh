@@ -16,6 +16,8 @@ constexpr u32 PROB_SUM = 1u << PROB_BITS;
 constexpr u32 STATE_MIN = 1u << 15;
 constexpr u32 MAX_LANES = 32;
 constexpr u32 MAX_STREAMS = 16;
+// Warps of a block that codes streams: they share the tables.
+constexpr u32 STREAM_WARPS = 32;
 constexpr u32 HAS_LISTS = 1;
 constexpr u32 WIDE_SIZES = 2;
 
@@ -45,8 +47,9 @@ struct CoderTables {
     const EncodeEntry *encode;
     // Frequency | start << 16, by the same index as `encode`.
     const u32 *frequencies;
-    // Token of each of the 2048 slots of each table.
+    // Of the 2048 slots of each table: the token, and token | frequency << 8 | (slot - start) << 20.
     const u8 *tokens;
+    const u32 *slots;
     // First entry of each table; the last number is the count of all entries.
     const u32 *first;
     // By class: cost in 2^-12 bit of a node whose |q| has 0, 1, 2, ... bits.
@@ -71,9 +74,9 @@ struct CoderTables {
 
 struct Stream {
     u32 chunk, index;
-    // Sizes: words, escapes, exact values, raw bytes; then the place of the first word.
+    // Sizes: words, escapes, exact values, raw bytes; then the places of the first word and escape.
     u32 words, escapes, exact, raw;
-    u64 first_word;
+    u64 first_word, first_escape;
 };
 
 struct Chunk {
@@ -105,9 +108,9 @@ struct CoderArguments {
     void *delta;
     // By tile and slot.
     u32 *forms;
-    // By tile and slot: escapes | exact values << 16.
+    // By tile and slot: exact values in its list.
     u32 *counts;
-    u16 *words;
+    u16 *words, *escapes;
     u32 *states;
     u8 *output;
     // Number of streams, bytes of all chunks, streams taken so far.
@@ -118,6 +121,8 @@ struct CoderArguments {
     u32 tile_count, chunk_count, slots, bits, units_in_tile;
     // What a lane should have: see Split in codec/entropy/class/chunk.rs.
     u32 bits_per_lane, nodes_per_lane, least_bits_per_lane;
+    // So many of the tables of symbols stand in the decoder's shared memory by their slots, the others by their tokens.
+    u32 tables_by_slots, unused;
 };
 
 __device__ __forceinline__ u32 lanes_of(u32 code) { return min(1u << (code - 1), MAX_LANES); }
@@ -133,6 +138,13 @@ __device__ __forceinline__ u32 next_stream(const CoderArguments &a) {
 // The tile at which stream `index` of a chunk starts.
 __device__ __forceinline__ u32 stream_tile(const Chunk &chunk, u32 index) {
     return chunk.tile + index * (chunk.tile_end - chunk.tile) / streams_of(chunk.code);
+}
+
+// Bits of the raw region that a unit takes.
+__device__ __forceinline__ u32 raw_bits(const Form &form, u32 len, u32 bits, u32 exact_class) {
+    if (form.kind() == 0) return 0;
+    if (form.kind() != exact_class) return len * form.shift();
+    return form.table() == ALL_EQUAL ? 0 : len * (form.table() == PLAIN ? bits : form.shift());
 }
 
 __device__ __forceinline__ u32 zigzag(i16 q) { return (u16)((q << 1) ^ (q >> 15)); }

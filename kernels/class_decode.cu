@@ -2,107 +2,101 @@
 // sizes of its part before it is used, and a stream that does not add up marks its chunk.
 #include "class.cuh"
 
-constexpr u32 DECODE_WARPS = 32;
 // In place of the last class of a slot that no tile has had yet.
 constexpr u32 NO_CLASS = 255;
 
-// Byte `i` of a payload.
-__device__ __forceinline__ u32 read_size(const u8 *bytes, u32 width) {
-    u32 size = bytes[0] | bytes[1] << 8;
-    if (width == 4) size |= (u32)bytes[2] << 16 | (u32)bytes[3] << 24;
-    return size;
-}
+// Words of a window, and of the piece by which it moves on.
+constexpr u32 WINDOW = 64;
+constexpr u32 PIECE = 32;
 
-// Streams of a chunk by its header; 0 when there are none, or when the header is not sound (then `error` is set).
-__device__ u32 parse_header(const CoderArguments &a, Chunk &chunk) {
-    const u8 *payload = a.output + chunk.offset;
-    chunk.error = 1;
-    chunk.code = chunk.flags = 0;
-    if (chunk.bytes == 0) return 0;
-    const u32 code = payload[0];
-    if (code == 0) {
-        chunk.error = chunk.bytes != 1;
-        return 0;
-    }
-    if (code > 10 || chunk.bytes < 2 || payload[1] > (HAS_LISTS | WIDE_SIZES)) return 0;
-    const u32 width = payload[1] & WIDE_SIZES ? 4 : 2, sizes = payload[1] & HAS_LISTS ? 4 : 1;
-    u64 total = 2 + streams_of(code) * sizes * width;
-    if (total > chunk.bytes) return 0;
-    for (u32 s = 0; s < streams_of(code); s++) {
-        const u8 *at = payload + 2 + s * sizes * width;
-        total += 4 * lanes_of(code) + 2 * (u64)read_size(at, width);
-        if (sizes == 1) continue;
-        const u32 raw = read_size(at + 3 * width, width);
-        if (raw % 2) return 0;
-        total += 2 * (u64)read_size(at + width, width) + (u64)read_size(at + 2 * width, width) * (a.bits / 8) + raw;
-    }
-    if (total != chunk.bytes) return 0;
-    chunk.code = code;
-    chunk.flags = payload[1];
-    chunk.error = 0;
-    return streams_of(code);
-}
-
-// One block: reads the headers of all chunks and lists their streams.
-extern "C" __global__ void __launch_bounds__(1024) parse_chunks(const CoderArguments a) {
-    const u32 share = (a.chunk_count + blockDim.x - 1) / blockDim.x;
-    const u32 begin = min(threadIdx.x * share, a.chunk_count), end = min(begin + share, a.chunk_count);
-    u64 count = 0;
-    for (u32 c = begin; c < end; c++) count += parse_header(a, a.chunks[c]);
-    u64 total, first = block_scan(count, total);
-    for (u32 c = begin; c < end; c++) {
-        const Chunk &chunk = a.chunks[c];
-        if (chunk.code == 0) continue;
-        const u8 *payload = a.output + chunk.offset;
-        const u32 width = chunk.flags & WIDE_SIZES ? 4 : 2, sizes = chunk.flags & HAS_LISTS ? 4 : 1;
-        u64 at = chunk.offset + 2 + streams_of(chunk.code) * sizes * width;
-        for (u32 s = 0; s < streams_of(chunk.code); s++) {
-            const u8 *header = payload + 2 + s * sizes * width;
-            Stream stream = {c, s, read_size(header, width), 0, 0, 0, at};
-            if (sizes == 4) {
-                stream.escapes = read_size(header + width, width);
-                stream.exact = read_size(header + 2 * width, width);
-                stream.raw = read_size(header + 3 * width, width);
-            }
-            at += 4 * lanes_of(chunk.code) + 2 * (stream.words + stream.escapes) + stream.exact * (a.bits / 8) + stream.raw;
-            a.streams[first++] = stream;
-        }
-    }
-    if (threadIdx.x == 0) a.totals[0] = total, a.totals[2] = 0;
-}
-
-// The words of a unit and those behind it are asked for in pieces of 128 bytes.
-constexpr u32 WORDS_OF_LINE = 64;
-constexpr u32 LINES_AHEAD = 10;
-
+// The rANS states of a stream, a lane each, and its words. A window of words lies in registers, two words a lane, and moves on by
+// half its length; the next half is read long before it is needed.
 struct Decoder {
-    const u16 *words;
-    u32 count, at, state, below;
+    // The words from a place that 4 bytes divide; `end` words belong to the stream or stand before it.
+    const u32 *words;
+    u32 end, window, next, begin, at, state, below, lane;
 
-    // `tokens`: 2048 of them; `frequencies`: of the table's tokens.
-    __device__ __forceinline__ u32 get(const u8 *tokens, const u32 *frequencies, bool active) {
-        const u32 slot = state & (PROB_SUM - 1);
-        const u32 token = tokens[slot], f = frequencies[token];
-        const u32 next = (f & 0xffff) * (state >> PROB_BITS) + slot - (f >> 16);
-        const bool refill = active & (next < STATE_MIN);
-        const u32 mask = __ballot_sync(FULL, refill);
-        const u32 i = at + __popc(mask & below);
-        u32 word = 0;
-        if (refill & (i < count)) word = words[i];
-        at += __popc(mask);
-        state = active ? refill ? next << 16 | word : next : state;
-        return active ? token : 0;
+    __device__ __forceinline__ Decoder(const u16 *from, u32 count, u32 state, u32 lane) : state(state), below((1u << lane) - 1), lane(lane) {
+        const u32 skew = (u32)((u64)from >> 1 & 1);
+        words = (const u32 *)(from - skew);
+        at = skew;
+        begin = 0;
+        end = count + skew;
+        window = load(2 * lane);
+        next = load(WINDOW + 2 * lane);
     }
-    __device__ __forceinline__ void ask_ahead(u32 lane) const {
-        if (lane < LINES_AHEAD) fetch_ahead(words + min(at + WORDS_OF_LINE * lane, count));
+    // Two words; those behind the end are 0.
+    __device__ __forceinline__ u32 load(u32 word) const {
+        const u32 pair = word < end ? words[word / 2] : 0;
+        return word + 1 < end ? pair : pair & 0xffff;
+    }
+    __device__ __forceinline__ void move_on() {
+        const u32 kept = __shfl_down_sync(FULL, window, PIECE / 2), added = __shfl_up_sync(FULL, next, PIECE / 2);
+        window = lane < PIECE / 2 ? kept : added;
+        at -= PIECE;
+        begin += PIECE;
+        next = load(begin + WINDOW + 2 * lane);
+    }
+    // Ends a round: `x` is the state without its table's slot.
+    __device__ __forceinline__ void refill(u32 x, bool active) {
+        const bool takes = active & (x < STATE_MIN);
+        const u32 mask = __ballot_sync(FULL, takes);
+        const u32 i = at + __popc(mask & below);
+        const u32 pair = __shfl_sync(FULL, window, i / 2);
+        const u32 word = i & 1 ? pair >> 16 : pair & 0xffff;
+        x = takes ? x << 16 | word : x;
+        state = active ? x : state;
+        at += __popc(mask);
+        if (at >= PIECE) move_on();
+    }
+    // A token of a table given by its slots: token | frequency << 8 | (slot - start) << 20.
+    __device__ __forceinline__ u32 get(const u32 *slots, bool active) {
+        const u32 entry = slots[state & (PROB_SUM - 1)];
+        refill((entry >> 8 & 0xfff) * (state >> PROB_BITS) + (entry >> 20), active);
+        return entry & 0xff;
+    }
+    // Of a table given by the token of each slot, and frequency | start << 16 of each token.
+    __device__ __forceinline__ u32 get(const u8 *tokens, const u32 *frequencies, bool active) {
+        const u32 slot = state & (PROB_SUM - 1), token = tokens[slot], f = frequencies[token];
+        refill((f & 0xffff) * (state >> PROB_BITS) + slot - (f >> 16), active);
+        return token;
+    }
+    __device__ __forceinline__ bool used_up() const { return begin + at == end; }
+};
+
+// The tables of symbols in shared memory: the first ones by slots, the others by tokens and frequencies.
+struct SharedTables {
+    const u32 *slots, *frequencies, *first;
+    const u8 *tokens;
+    u32 by_slots;
+
+    // Copies them; `memory` behind them is returned.
+    __device__ char *load(const CoderArguments &a, char *memory) {
+        const u32 count = a.tables.symbol_tables, entries = a.tables.first[count];
+        by_slots = a.tables_by_slots;
+        u32 *to_slots = (u32 *)memory, *to_frequencies = to_slots + by_slots * PROB_SUM;
+        u32 *to_first = to_frequencies + (entries + 3) / 4 * 4;
+        u8 *to_tokens = (u8 *)(to_first + (count + 4) / 4 * 4);
+        const u32 tokens_left = (count - by_slots) * PROB_SUM;
+        for (u32 i = threadIdx.x; i < by_slots * PROB_SUM / 4; i += blockDim.x) ((uint4 *)to_slots)[i] = ((const uint4 *)a.tables.slots)[i];
+        for (u32 i = threadIdx.x; i < entries; i += blockDim.x) to_frequencies[i] = a.tables.frequencies[i];
+        for (u32 i = threadIdx.x; i <= count; i += blockDim.x) to_first[i] = a.tables.first[i];
+        for (u32 i = threadIdx.x; i < tokens_left / 16; i += blockDim.x) {
+            ((uint4 *)to_tokens)[i] = ((const uint4 *)(a.tables.tokens + by_slots * PROB_SUM))[i];
+        }
+        slots = to_slots, frequencies = to_frequencies, first = to_first, tokens = to_tokens;
+        return (char *)(to_tokens + tokens_left);
+    }
+    __device__ __forceinline__ u32 escape(u32 table) const { return first[table + 1] - first[table] - 1; }
+    __device__ __forceinline__ u32 get(Decoder &rans, u32 table, bool active) const {
+        if (table < by_slots) return rans.get(slots + table * PROB_SUM, active);
+        return rans.get(tokens + (table - by_slots) * PROB_SUM, frequencies + first[table], active);
     }
 };
 
 template <class D> struct StreamDecoder {
     const CoderArguments &a;
-    // Tables of symbols in shared memory.
-    const u8 *tokens;
-    const u32 *frequencies, *first;
+    const SharedTables &tables;
     Decoder rans;
     const u16 *escapes, *exact, *raw;
     u32 escape_count, exact_count, raw_words;
@@ -131,16 +125,18 @@ template <class D> struct StreamDecoder {
         }
         return width < 64 ? value & ((1ull << width) - 1) : value;
     }
+    // Raw bits of a quantized node: at most 8, so that two words hold them.
+    __device__ __forceinline__ u32 few_raw_bits(u32 bit, u32 width) const {
+        const u32 word = bit / 16;
+        const u32 low = word < raw_words ? raw[word] : 0, high = word + 1 < raw_words ? raw[word + 1] : 0;
+        return (low | high << 16) >> (bit % 16) & ((1u << width) - 1);
+    }
     __device__ void expect_raw(u32 len, u32 width) { broken = broken || raw_at + (u64)len * width > 16 * (u64)raw_words; }
 
     // A token of one of the tables that are not in shared memory.
-    __device__ __forceinline__ u32 rare(u32 table, bool active) {
-        return rans.get(a.tables.tokens + table * PROB_SUM, a.tables.frequencies + a.tables.first[table], active);
-    }
+    __device__ __forceinline__ u32 rare(u32 table, bool active) { return rans.get(a.tables.slots + table * PROB_SUM, active); }
     // The class rounds of a tile; leaves the last class of each slot in `last` and the forms of the units in `forms`.
-    __device__ void classes(const Tile &tile, u8 *last, u32 *forms) {
-        const Unit *units = a.units + a.unit_first[tile.shape];
-        const u32 count = a.unit_first[tile.shape + 1] - a.unit_first[tile.shape];
+    __device__ void classes(const Unit *units, u32 count, u8 *last, u32 *forms) {
         u32 end;
         for (u32 begin = 0; begin < count; begin = end) {
             end = min(units[begin].step_end, begin + lanes);
@@ -157,34 +153,10 @@ template <class D> struct StreamDecoder {
             __syncwarp();
             if (active) {
                 last[unit.slot] = (u8)kind;
-                forms[begin + lane] = Form(kind, table, shift).word;
+                forms[begin + lane] = is_exact ? Form(kind, table, shift).word : Form(kind, 0, 0).word;
             }
             __syncwarp();
         }
-    }
-    // Units begin anywhere: single symbols up to an even place, then two at a time.
-    __device__ void zeros(u64 start, u32 len) {
-        i16 *q = a.q + start;
-        const u32 odd = (u32)(start & 1), pairs = (len - odd) / 2;
-        if (lane == 0 && odd) q[0] = 0;
-        for (u32 i = lane; i < pairs; i += 32) ((u32 *)(q + odd))[i] = 0;
-        if (lane == 0 && (len - odd) % 2) q[len - 1] = 0;
-    }
-    // Raw bits of a quantized node: at most 8, so that two words hold them.
-    __device__ __forceinline__ u32 few_raw_bits(u32 bit, u32 width) const {
-        const u32 word = bit / 16;
-        const u32 low = word < raw_words ? raw[word] : 0, high = word + 1 < raw_words ? raw[word + 1] : 0;
-        return (low | high << 16) >> (bit % 16) & ((1u << width) - 1);
-    }
-    template <bool SHIFTED> __device__ __forceinline__ void
-    round(const u8 *table_tokens, const u32 *table_frequencies, u64 node, u32 index, bool active, u32 escape, u32 shift) {
-        const u32 token = rans.get(table_tokens, table_frequencies, active);
-        u32 z = token;
-        if (SHIFTED && active) z = token << shift | few_raw_bits((u32)raw_at + index * shift, shift);
-        i16 q = unzigzag(z);
-        const bool escaped = active && token == escape;
-        if (__any_sync(FULL, escaped)) q = escaped_symbol(escaped, q, node);
-        if (active) a.q[node] = q;
     }
     // Of the lanes that escaped: their symbols from the list; an exact one's delta goes to its place.
     __device__ __forceinline__ i16 escaped_symbol(bool escaped, i16 q, u64 node) {
@@ -197,24 +169,36 @@ template <class D> struct StreamDecoder {
         exact_at += __popc(exacts);
         return q;
     }
-    template <bool SHIFTED>
-    __device__ __forceinline__ void rounds(const u8 *table_tokens, const u32 *table_frequencies, u64 start, u32 len, u32 escape, u32 shift) {
-        u32 i = 0;
+    // The symbols of a unit, a round of lanes at a time: `get` decodes a token, `raw` gives a node's raw bits.
+    template <class G, class R> __device__ __forceinline__ void rounds(u64 start, u32 len, u32 escape, u32 shift, G get, R raw) {
+        const auto round = [&](u32 i, bool active) {
+            const u32 token = get(active);
+            i16 q = unzigzag(raw(token, i, active));
+            const bool escaped = active && token == escape;
+            if (__any_sync(FULL, escaped)) q = escaped_symbol(escaped, q, start + i);
+            if (active) a.q[start + i] = q;
+        };
+        u32 i = lane;
         if (lanes == 32) {
-            for (; i + 32 <= len; i += 32) round<SHIFTED>(table_tokens, table_frequencies, start + i + lane, i + lane, true, escape, shift);
+            for (u32 whole = len / 32; whole > 0; whole--, i += 32) round(i, true);
         }
-        for (; i < len; i += lanes) {
-            const bool active = lane < lanes && i + lane < len;
-            round<SHIFTED>(table_tokens, table_frequencies, start + i + lane, i + lane, active, escape, shift);
-        }
+        for (u32 left = i - lane; left < len; left += lanes) round(left + lane, lane < lanes && left + lane < len);
     }
     __device__ void quantized(u64 start, u32 len, u32 kind) {
-        const u32 packed = a.tables.classes[kind - 1], table = packed & 255, shift = packed >> 8;
-        const u32 escape = first[table + 1] - first[table] - 1;
+        const u32 packed = a.tables.classes[kind - 1], table = packed & 255, shift = packed >> 8, escape = tables.escape(table);
         expect_raw(len, shift);
-        rans.ask_ahead(lane);
-        if (shift) rounds<true>(tokens + table * PROB_SUM, frequencies + first[table], start, len, escape, shift);
-        else rounds<false>(tokens + table * PROB_SUM, frequencies + first[table], start, len, escape, 0);
+        const auto plain = [](u32 token, u32, bool) { return token; };
+        if (shift > 0) {
+            rounds(start, len, escape, shift, [&](bool active) { return tables.get(rans, table, active); },
+                   [&](u32 token, u32 i, bool active) {
+                       return active ? token << shift | few_raw_bits((u32)raw_at + i * shift, shift) : 0;
+                   });
+        } else if (table < tables.by_slots) {
+            const u32 *slots = tables.slots + table * PROB_SUM;
+            rounds(start, len, escape, 0, [&](bool active) { return rans.get(slots, active); }, plain);
+        } else {
+            rounds(start, len, escape, 0, [&](bool active) { return tables.get(rans, table, active); }, plain);
+        }
         raw_at += (u64)len * shift;
     }
     __device__ void exact_unit(u64 start, u32 len, const Form &form) {
@@ -225,13 +209,13 @@ template <class D> struct StreamDecoder {
             broken = true;
             return;
         }
-        const u32 escape = coded ? first[table + 1] - first[table] - 1 : 0;
+        const u32 escape = coded ? tables.escape(table) : 0;
         expect_raw(len, width);
         for (u32 i = 0; i < len; i += lanes) {
             const bool active = lane < lanes && i + lane < len;
-            const u32 token = coded ? rans.get(tokens + table * PROB_SUM, frequencies + first[table], active) : 0;
+            const u32 token = coded ? tables.get(rans, table, active) : 0;
             u64 value = active ? raw_bits(raw_at + (u64)(i + lane) * width, width) : 0;
-            if (coded) value |= (u64)token << width;
+            if (coded && active) value |= (u64)token << width;
             const bool escaped = coded && active && token == escape;
             const u32 mask = __ballot_sync(FULL, escaped);
             if (escaped) value = exact_value(exact_at + __popc(mask & rans.below));
@@ -244,10 +228,15 @@ template <class D> struct StreamDecoder {
         }
         raw_at += (u64)len * width;
     }
+    // Units start at multiples of 16 bytes, and what lies between them is nobody's.
+    __device__ void zeros(u64 start, u32 len) {
+        const uint4 zero = {0, 0, 0, 0};
+        for (u32 i = lane; i < (len + 7) / 8; i += 32) ((uint4 *)(a.q + start))[i] = zero;
+    }
     // Whether every part was used up and every lane is back at its start.
     __device__ bool finished() {
         const u64 left = 16 * (u64)raw_words - raw_at;
-        bool good = !broken && rans.at == rans.count && escape_at == escape_count && exact_at == exact_count && left < 16;
+        bool good = !broken && rans.used_up() && escape_at == escape_count && exact_at == exact_count && left < 16;
         if (good) good = raw_bits(raw_at, (u32)left) == 0;
         return __all_sync(FULL, good && (lane >= lanes || rans.state == STATE_MIN));
     }
@@ -255,17 +244,12 @@ template <class D> struct StreamDecoder {
 
 template <class D> __device__ void decode_streams(const CoderArguments &a) {
     SHARED_MEMORY(memory);
-    u32 *first = (u32 *)memory;
-    u32 *frequencies = first + (a.tables.symbol_tables + 4) / 4 * 4;
-    const u32 entries = a.tables.first[a.tables.symbol_tables];
-    u8 *tokens = (u8 *)(frequencies + (entries + 3) / 4 * 4);
-    for (u32 i = threadIdx.x; i <= a.tables.symbol_tables; i += blockDim.x) first[i] = a.tables.first[i];
-    for (u32 i = threadIdx.x; i < entries; i += blockDim.x) frequencies[i] = a.tables.frequencies[i];
-    for (u32 i = threadIdx.x; i < a.tables.symbol_tables * PROB_SUM / 16; i += blockDim.x) ((uint4 *)tokens)[i] = ((const uint4 *)a.tables.tokens)[i];
+    SharedTables tables;
+    u32 *all_forms = (u32 *)tables.load(a, memory);
     __syncthreads();
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32, per_warp = (max(a.slots, a.units_in_tile) + 15) / 16 * 16;
-    u32 *forms = (u32 *)(tokens + a.tables.symbol_tables * PROB_SUM) + warp * per_warp;
-    u8 *last = (u8 *)((u32 *)(tokens + a.tables.symbol_tables * PROB_SUM) + DECODE_WARPS * per_warp) + warp * per_warp;
+    u32 *forms = all_forms + warp * per_warp;
+    u8 *last = (u8 *)(all_forms + STREAM_WARPS * per_warp) + warp * per_warp;
     const u32 count = (u32)a.totals[0];
     for (u32 s = next_stream(a); s < count; s = next_stream(a)) {
         const Stream stream = a.streams[s];
@@ -276,21 +260,23 @@ template <class D> __device__ void decode_streams(const CoderArguments &a) {
         if (lane < lanes) state = states[2 * lane] | (u32)states[2 * lane + 1] << 16;
         const u16 *escapes = words + stream.words, *exact = escapes + stream.escapes;
         const u16 *raw = exact + stream.exact * (u32)(sizeof(D) / 2);
-        StreamDecoder<D> decoder = {a, tokens, frequencies, first, {words, stream.words, 0, state, (1u << lane) - 1}, escapes, exact, raw, stream.escapes,
-                                    stream.exact, stream.raw / 2, lanes, lane, 0, 0, 0, false};
+        StreamDecoder<D> decoder = {a,         tables,         Decoder(words, stream.words, state, lane), escapes, exact, raw, stream.escapes, stream.exact,
+                                    stream.raw / 2, lanes, lane, 0, 0, 0, false};
         for (u32 i = lane; i < a.slots; i += 32) last[i] = NO_CLASS;
         __syncwarp();
         const u32 end = stream_tile(chunk, stream.index + 1);
         for (u32 t = stream_tile(chunk, stream.index); t < end && !decoder.broken; t++) {
             const Tile tile = a.tiles[t];
-            decoder.classes(tile, last, forms);
-            for (u32 j = a.unit_first[tile.shape]; j < a.unit_first[tile.shape + 1]; j++) {
-                const Unit unit = a.units[j];
-                const Form form(forms[j - a.unit_first[tile.shape]]);
-                const u64 start = tile.start + unit.start;
-                if (form.kind() == 0) decoder.zeros(start, unit.len);
-                else if (form.kind() == a.tables.exact_class()) decoder.exact_unit(start, unit.len, form);
-                else decoder.quantized(start, unit.len, form.kind());
+            const Unit *units = a.units + a.unit_first[tile.shape];
+            const u32 unit_count = a.unit_first[tile.shape + 1] - a.unit_first[tile.shape];
+            decoder.classes(units, unit_count, last, forms);
+            for (u32 j = 0; j < unit_count; j++) {
+                const Form form(forms[j]);
+                const u64 start = tile.start + units[j].start;
+                const u32 len = units[j].len;
+                if (form.kind() == 0) decoder.zeros(start, len);
+                else if (form.kind() == a.tables.exact_class()) decoder.exact_unit(start, len, form);
+                else decoder.quantized(start, len, form.kind());
             }
             __syncwarp();
         }
@@ -298,14 +284,5 @@ template <class D> __device__ void decode_streams(const CoderArguments &a) {
     }
 }
 
-// Chunks without symbols: a block a chunk.
-extern "C" __global__ void clear_empty_chunks(const CoderArguments a) {
-    for (u32 c = blockIdx.x; c < a.chunk_count; c += gridDim.x) {
-        if (a.chunks[c].code != 0) continue;
-        const u64 begin = a.tiles[a.chunks[c].tile].start, end = a.tiles[a.chunks[c].tile_end].start;
-        for (u64 i = begin + threadIdx.x; i < end; i += blockDim.x) a.q[i] = 0;
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(32 * DECODE_WARPS, 1) decode_streams_32(const CoderArguments a) { decode_streams<u32>(a); }
-extern "C" __global__ void __launch_bounds__(32 * DECODE_WARPS, 1) decode_streams_64(const CoderArguments a) { decode_streams<u64>(a); }
+extern "C" __global__ void __launch_bounds__(32 * STREAM_WARPS, 1) decode_streams_32(const CoderArguments a) { decode_streams<u32>(a); }
+extern "C" __global__ void __launch_bounds__(32 * STREAM_WARPS, 1) decode_streams_64(const CoderArguments a) { decode_streams<u64>(a); }

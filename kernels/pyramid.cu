@@ -150,7 +150,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
             tiers[i] = a.tiers[row * a.blocks[2] + (tile.at[2] >> a.shift) + x];
         }
     }
-    // Symbols of a tile start at a multiple of 8, and so many that the last ones are padding.
+    // Symbols between units are padding: all of it stands at one place.
     __device__ __forceinline__ void load_symbols() {
         const u16 *order = a.order + shape.order;
 #pragma unroll 4
@@ -158,7 +158,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
             const Symbols symbols = *(const Symbols *)(a.q + tile.start + i), places = *(const Symbols *)(order + i);
 #pragma unroll
             for (u32 k = 0; k < 8; k++) {
-                if (i + k < shape.nodes) q[places.of[k]] = (i16)symbols.of[k];
+                q[places.of[k]] = (i16)symbols.of[k];
             }
         }
     }
@@ -169,7 +169,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
             const Symbols places = *(const Symbols *)(order + i);
             Symbols symbols;
 #pragma unroll
-            for (u32 k = 0; k < 8; k++) symbols.of[k] = i + k < shape.nodes ? (u16)q[places.of[k]] : 0;
+            for (u32 k = 0; k < 8; k++) symbols.of[k] = (u16)q[places.of[k]];
             *(Symbols *)(a.q + tile.start + i) = symbols;
         }
     }
@@ -201,8 +201,83 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
             });
         }
     }
+    // Whole tiles, 16 bytes at a time.
+    struct Pieces {
+        static constexpr u32 OF_ROW = SIDE / VECTOR, ROWS = GROUP / OF_ROW, PASSES = SIDE * SIDE / ROWS, BATCH = PASSES < 8 ? PASSES : 8;
+        static constexpr bool PLANES = ROWS % SIDE == 0;
+    };
+    // Row `pass` of this thread: z, and y.
+    static __device__ __forceinline__ u32 piece_z(u32 thread, u32 pass) {
+        typedef Pieces P;
+        return P::PLANES ? thread / P::OF_ROW / SIDE + pass * (P::ROWS / SIDE) : pass / (SIDE / P::ROWS);
+    }
+    static __device__ __forceinline__ u32 piece_y(u32 thread, u32 pass) {
+        typedef Pieces P;
+        return P::PLANES ? thread / P::OF_ROW % SIDE : pass % (SIDE / P::ROWS) * P::ROWS + thread / P::OF_ROW;
+    }
+    __device__ __forceinline__ void load_whole() {
+        typedef Pieces P;
+        const u32 x = thread % P::OF_ROW * VECTOR;
+        u32 along_x[VECTOR];
+#pragma unroll
+        for (u32 k = 0; k < VECTOR; k++) along_x[k] = a.offsets[shape.offsets[2] + x + k];
+        const T *from = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1]) * a.n[2] + tile.at[2] + x;
+#pragma unroll 1
+        for (u32 first = 0; first < P::PASSES; first += P::BATCH) {
+            Several values[P::BATCH];
+#pragma unroll
+            for (u32 k = 0; k < P::BATCH; k++) {
+                const u32 z = piece_z(thread, first + k), y = piece_y(thread, first + k);
+                values[k] = *(const Several *)(from + ((u64)z * a.n[1] + y) * a.n[2]);
+            }
+#pragma unroll
+            for (u32 k = 0; k < P::BATCH; k++) {
+                const u32 z = piece_z(thread, first + k), y = piece_y(thread, first + k);
+                T *to = v + z * Memory<SIDE>::Z + a.offsets[shape.offsets[1] + y];
+#pragma unroll
+                for (u32 m = 0; m < VECTOR; m++) to[along_x[m]] = values[k].of[m];
+            }
+        }
+    }
+    // The tile lies inside lo..hi.
+    __device__ __forceinline__ void store_whole() {
+        typedef Pieces P;
+        const u32 x = thread % P::OF_ROW * VECTOR;
+        u32 along_x[VECTOR];
+#pragma unroll
+        for (u32 k = 0; k < VECTOR; k++) along_x[k] = a.offsets[shape.offsets[2] + x + k];
+        const u32 ny = a.hi[1] - a.lo[1], nx = a.hi[2] - a.lo[2];
+        T *to = a.result + ((u64)(tile.at[0] - a.lo[0]) * ny + tile.at[1] - a.lo[1]) * nx + tile.at[2] - a.lo[2] + x;
+#pragma unroll 4
+        for (u32 pass = 0; pass < P::PASSES; pass++) {
+            const u32 z = piece_z(thread, pass), y = piece_y(thread, pass);
+            const T *from = v + z * Memory<SIDE>::Z + a.offsets[shape.offsets[1] + y];
+            Several values;
+#pragma unroll
+            for (u32 m = 0; m < VECTOR; m++) values.of[m] = from[along_x[m]];
+            *(Several *)(to + ((u64)z * ny + y) * nx) = values;
+        }
+    }
+    __device__ __forceinline__ bool lies_inside() const {
+        bool inside = true;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) inside &= tile.at[axis] >= a.lo[axis] && tile.at[axis] + SIDE <= a.hi[axis];
+        return inside && (a.hi[2] - a.lo[2]) % VECTOR == 0 && a.lo[2] % VECTOR == 0;
+    }
+    __device__ __forceinline__ void load() {
+        if constexpr (SIDE > 0) {
+            if (shape.regular && a.n[2] % VECTOR == 0) return load_whole();
+        }
+        load_values();
+    }
+    __device__ __forceinline__ void store() {
+        if constexpr (SIDE > 0) {
+            if (shape.regular && lies_inside()) return store_whole();
+        }
+        store_values();
+    }
     __device__ __forceinline__ void run() {
-        if (ENCODE) load_values();
+        if (ENCODE) load();
         else load_symbols();
         if (a.tier_count > 1) load_tiers();
         sync();
@@ -212,7 +287,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
         else if (choice.points() == 0) sweep<2>();
         else sweep<6>();
         if (ENCODE) store_symbols();
-        if (a.result) store_values();
+        if (a.result) store();
         sync();
     }
 };

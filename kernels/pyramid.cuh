@@ -31,7 +31,7 @@ constexpr u32 SEGMENT = 8;
 struct TileShape {
     u32 dims[3];
     u32 steps;
-    // Coded nodes.
+    // Coded nodes, with the padding between units: each unit starts at a multiple of 8.
     u32 nodes;
     // Entries of the tables below: StepAxis of step s and axis a is number first_step + 3 s + a; the place of each coded node;
     // the coded node at each place; the offset of each position of an axis.

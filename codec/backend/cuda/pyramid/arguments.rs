@@ -125,6 +125,7 @@ device_struct! {
         pub exact: u32,
         pub raw: u32,
         pub first_word: u64,
+        pub first_escape: u64,
     }
     pub struct Chunk {
         pub tile: u32,
@@ -144,6 +145,7 @@ device_struct! {
         pub encode: u64,
         pub frequencies: u64,
         pub tokens: u64,
+        pub slots: u64,
         pub first: u64,
         pub costs: u64,
         pub classes: u64,
@@ -163,6 +165,7 @@ device_struct! {
         pub forms: u64,
         pub counts: u64,
         pub words: u64,
+        pub escapes: u64,
         pub states: u64,
         pub output: u64,
         pub totals: u64,
@@ -176,5 +179,7 @@ device_struct! {
         pub bits_per_lane: u32,
         pub nodes_per_lane: u32,
         pub least_bits_per_lane: u32,
+        pub tables_by_slots: u32,
+        pub unused: u32,
     }
 }

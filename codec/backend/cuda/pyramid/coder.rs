@@ -15,6 +15,10 @@ const WARPS: u32 = BLOCK / 32;
 /// Warps of a block that codes streams: they share the tables. As in class.cuh.
 const STREAM_WARPS: u32 = 32;
 
+/// Bytes of a table by its slots, or by its tokens.
+const SLOTS_BYTES: usize = 8192;
+const TOKENS_BYTES: usize = 2048;
+
 /// The fixed tables.
 pub struct Coder {
     /// Held for its memory.
@@ -28,7 +32,7 @@ impl Coder {
     pub fn new(gpu: &Gpu) -> Result<Self> {
         let all: Vec<&Table> = TABLES.symbols.iter().chain(&TABLES.classes).chain([&TABLES.uniform]).collect();
         let mut first = vec![0u32];
-        let (mut encode, mut frequencies, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut encode, mut frequencies, mut tokens, mut slots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for table in &all {
             encode.extend(table.encode.iter().flat_map(|e| [e.limit, e.reciprocal, e.bias, e.complement]));
             let mut start = 0;
@@ -37,6 +41,7 @@ impl Coder {
                 start += frequency as u32;
             }
             tokens.extend(table.decode.iter().map(|&e| e as u8));
+            slots.extend_from_slice(&table.decode[..]);
             first.push(frequencies.len() as u32);
         }
         let costs: Vec<u32> = TABLES.quantized.iter().flat_map(|c| c.cost).collect();
@@ -47,6 +52,7 @@ impl Coder {
             blob.add(&encode),
             blob.add(&frequencies),
             blob.add(&tokens),
+            blob.add(&slots),
             blob.add(&first),
             blob.add(&costs),
             blob.add(&classes),
@@ -54,10 +60,20 @@ impl Coder {
         ];
         let mut memory = Buffer::default();
         let base = blob.upload(gpu, &mut memory)?;
-        let [encode, frequencies, tokens, first, costs, classes, groups] = at.map(|offset| base + offset);
+        let [encode, frequencies, tokens, slots, first, costs, classes, groups] = at.map(|offset| base + offset);
         let (class_count, symbol_tables) = (TABLES.quantized.len() as u32, TABLES.symbols.len() as u32);
-        let tables =
-            CoderTables { encode, frequencies, tokens, first, costs, classes, groups, class_count, symbol_tables };
+        let tables = CoderTables {
+            encode,
+            frequencies,
+            tokens,
+            slots,
+            first,
+            costs,
+            classes,
+            groups,
+            class_count,
+            symbol_tables,
+        };
         Ok(Self { _memory: memory, tables, entries: TABLES.symbols.iter().map(|t| t.freq.len()).sum() })
     }
     fn table_count(&self) -> usize {
@@ -67,11 +83,15 @@ impl Coder {
     fn encoder_shared(&self) -> usize {
         4 * (self.table_count() + 1).next_multiple_of(4) + 16 * self.entries
     }
-    /// Bytes of shared memory of the decoder's blocks: see `decode_streams`.
-    fn decoder_shared(&self, level: &Level) -> usize {
+    /// How many tables the decoder's blocks keep by their slots, and their bytes of shared memory: see `decode_streams`.
+    fn decoder_shared(&self, gpu: &Gpu, level: &Level, few_streams: bool) -> (usize, usize) {
         let per_warp = (level.slots.max(level.units_in_tile) as usize).next_multiple_of(16);
-        let tables = (self.table_count() + 1).next_multiple_of(4) + self.entries.next_multiple_of(4);
-        4 * tables + 2048 * self.table_count() + STREAM_WARPS as usize * per_warp * 5
+        let others = 4 * ((self.table_count() + 1).next_multiple_of(4) + self.entries.next_multiple_of(4));
+        let fixed = others + TOKENS_BYTES * self.table_count() + STREAM_WARPS as usize * per_warp * 5;
+        let most = gpu.shared_per_block.saturating_sub(fixed) / (SLOTS_BYTES - TOKENS_BYTES);
+        // copying them must be worth it
+        let by_slots = if few_streams { 0 } else { most.min(self.table_count()) };
+        (by_slots, fixed + by_slots * (SLOTS_BYTES - TOKENS_BYTES))
     }
 }
 
@@ -86,6 +106,7 @@ pub struct Coding {
     forms: Buffer,
     counts: Buffer,
     words: Buffer,
+    escapes: Buffer,
     states: Buffer,
     output: Buffer,
     totals: Buffer,
@@ -114,6 +135,7 @@ impl Coding {
             self.forms.reserve(gpu, 4 * tiles * slots as usize)?;
             self.counts.reserve(gpu, 4 * tiles * slots as usize)?;
             self.words.reserve(gpu, 2 * (nodes + 3 * list.units as usize))?;
+            self.escapes.reserve(gpu, 2 * nodes)?;
             self.states.reserve(gpu, 4 * 32 * streams)?;
             self.reserve_output(gpu, (bytes * nodes / 4 + 4096 + 64 * chunks) as u64)?;
         }
@@ -124,7 +146,8 @@ impl Coding {
     /// Room for `bytes` of encoded chunks.
     pub fn reserve_output(&mut self, gpu: &Gpu, bytes: u64) -> Result<()> {
         self.capacity = self.capacity.max(bytes);
-        self.output.reserve(gpu, self.capacity as usize)?;
+        // the decoder reads words by twos
+        self.output.reserve(gpu, self.capacity as usize + 4)?;
         Ok(())
     }
     /// Sends the places of encoded chunks.
@@ -166,6 +189,7 @@ impl Coding {
             forms: self.forms.address(gpu),
             counts: self.counts.address(gpu),
             words: self.words.address(gpu),
+            escapes: self.escapes.address(gpu),
             states: self.states.address(gpu),
             output: self.output.address(gpu),
             totals: self.totals.address(gpu),
@@ -179,6 +203,8 @@ impl Coding {
             bits_per_lane: BITS_PER_LANE as u32,
             nodes_per_lane: NODES_PER_LANE as u32,
             least_bits_per_lane: LEAST_BITS_PER_LANE as u32,
+            tables_by_slots: 0,
+            unused: 0,
         }
     }
 
@@ -216,14 +242,15 @@ impl Coding {
 
     /// Queues everything from bytes to symbols. Damage is noted in the chunks.
     pub fn decode(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> Result<()> {
-        let a = self.arguments(gpu, coder, level, bits);
+        let (by_slots, shared) = coder.decoder_shared(gpu, level, self.chunk_count < 8);
+        let a = CoderArguments { tables_by_slots: by_slots as u32, ..self.arguments(gpu, coder, level, bits) };
         let kernel = if bits == 32 { "decode_streams_32" } else { "decode_streams_64" };
         let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
         // SAFETY: as in `encode`; the kernels check every index that comes from the bytes.
         unsafe {
             gpu.launch("parse_chunks", 1, 1024, 0, &a)?;
             gpu.launch("clear_empty_chunks", self.chunk_count.min(gpu.multiprocessors * 8), BLOCK, 0, &a)?;
-            gpu.launch(kernel, streams, 32 * STREAM_WARPS, coder.decoder_shared(level), &a)
+            gpu.launch(kernel, streams, 32 * STREAM_WARPS, shared, &a)
         }
     }
 

@@ -4,7 +4,7 @@ use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Chunk, Tile, Unit};
 use super::blob::Blob;
-use super::tables::{SYMBOLS_TOGETHER, Tables};
+use super::tables::{Tables, padded, padded_starts};
 use crate::entropy::class::slots::Slots;
 use crate::entropy::class::symbols::{self, ChunkLayout};
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
@@ -61,7 +61,9 @@ impl Level {
         let slots = Slots::of(layout);
         let (mut units, mut first) = (Vec::new(), vec![0]);
         for layout in &layout.shapes {
-            units.extend(layout.units.iter().map(|u| device_unit(u, &layout.units, &slots)));
+            let starts = padded_starts(&layout.units);
+            units
+                .extend(layout.units.iter().zip(starts).map(|(u, start)| device_unit(u, start, &layout.units, &slots)));
             first.push(units.len() as u32);
         }
         let shape_units: Vec<u32> = first.windows(2).map(|w| w[1] - w[0]).collect();
@@ -108,12 +110,12 @@ impl Level {
 const NONE: u32 = u32::MAX;
 
 /// A unit among those of its tile.
-fn device_unit(unit: &symbols::Unit, all: &[symbols::Unit], slots: &Slots) -> Unit {
+fn device_unit(unit: &symbols::Unit, start: u32, all: &[symbols::Unit], slots: &Slots) -> Unit {
     let (slot, parent) = slots.of_unit(unit);
     let step_begin = all.partition_point(|u| u.step > unit.step) as u32;
     let step_end = all.partition_point(|u| u.step >= unit.step) as u32;
     let parent = parent.map_or(NONE, |p| p as u32);
-    Unit { start: unit.start, len: unit.len, slot: slot as u32, parent, step_begin, step_end }
+    Unit { start, len: unit.len, slot: slot as u32, parent, step_begin, step_end }
 }
 
 /// Tiles and chunks to work on, in the order of their symbols.
@@ -137,7 +139,8 @@ impl Worklist {
             let tile = list.tiles.len();
             for spot in &shape.spots {
                 let at = std::array::from_fn(|a| (region.lo[a] + spot.lo[a]) as u32);
-                list.add_tile(level, at, spot.plan, plan.tile(spot).layout.nodes, number);
+                let units = &plan.tile(spot).layout.units;
+                list.add_tile(level, at, spot.plan, units.iter().map(|u| padded(u.len)).sum(), number);
             }
             list.add_chunk(tile, shape.layout.nodes);
         }
@@ -147,15 +150,15 @@ impl Worklist {
     /// The last array: one tile in one chunk.
     pub fn last(level: &Level, nodes: usize) -> Result<Self> {
         let mut list = Self::default();
-        list.add_tile(level, [0; 3], 0, nodes, 0);
+        list.add_tile(level, [0; 3], 0, padded(nodes as u32), 0);
         list.add_chunk(0, nodes);
         list.close()
     }
 
-    /// Each tile's symbols start where 16 bytes do, for the kernels to move several at a time.
-    fn add_tile(&mut self, level: &Level, at: [u32; 3], shape: usize, nodes: usize, chunk: usize) {
+    /// `nodes`: with the padding of its units.
+    fn add_tile(&mut self, level: &Level, at: [u32; 3], shape: usize, nodes: u32, chunk: usize) {
         let (shape, start, units_before) = (shape as u32, self.nodes, self.units as u32);
-        self.nodes += nodes.next_multiple_of(SYMBOLS_TOGETHER) as u64;
+        self.nodes += nodes as u64;
         self.tiles.push(Tile { at, shape, start, chunk: chunk as u32, units_before });
         self.units += level.shape_units[shape as usize] as u64;
     }

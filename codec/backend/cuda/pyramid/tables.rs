@@ -1,6 +1,7 @@
 //! The tables of an array's tile shapes, as `kernels/lines.cuh` walks them.
 
 use super::arguments::{StepAxis, TileShape};
+use crate::entropy::class::symbols::Unit;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::plan::TilePlan;
 use crate::transform::pyramid::stencil::{AxisStep, POINTS, Stencil};
@@ -8,7 +9,7 @@ use crate::transform::pyramid::stencil::{AxisStep, POINTS, Stencil};
 /// New nodes of a segment of a line: `SEGMENT` in pyramid.cuh.
 const SEGMENT: u32 = 8;
 /// Symbols in 16 bytes: how many the kernels move at a time.
-pub const SYMBOLS_TOGETHER: usize = 8;
+const SYMBOLS_TOGETHER: usize = 8;
 /// What follows a plane in a tile's memory, so that planes start in different banks.
 const PLANE_PADDING: usize = 9;
 
@@ -54,14 +55,15 @@ impl Tables {
         self.shapes.push(TileShape {
             dims: plan.dims.map(|d| d as u32),
             steps: plan.steps as u32,
-            nodes: plan.order.len() as u32,
+            nodes: self.order.len() as u32 - order,
             first_step,
             order,
             coded_at,
             offsets,
             ends: plan.axes.each_ref().map(|axis| axis.ends.len() as u32),
             // symbols follow the values, tiers the symbols
-            places: places.next_multiple_of(SYMBOLS_TOGETHER) as u32,
+            // and one more place stands for the padding between units
+            places: (places + 1).next_multiple_of(SYMBOLS_TOGETHER) as u32,
             regular: regular as u32,
         });
     }
@@ -134,21 +136,37 @@ impl Tables {
         bytes.resize(bytes.len().next_multiple_of(16), 0);
     }
 
-    /// The places of the coded nodes, and the inverse.
+    /// The places of the coded nodes, and the inverse. Padding between units stands at the place behind all nodes.
     fn add_order<T: Real>(&mut self, plan: &TilePlan<T>, offsets: [u32; 3], places: usize) -> (u32, u32) {
         let (order, coded_at) = (self.order.len(), self.coded_at.len());
         self.coded_at.resize(coded_at + places, 0);
         let [_, ny, nx] = plan.dims;
-        for (coded, &position) in plan.order.iter().enumerate() {
-            let position = position as usize;
-            let at = [position / (ny * nx), position / nx % ny, position % nx];
-            let place: u16 = (0..3).map(|a| self.offsets[offsets[a] as usize + at[a]]).sum();
-            self.order.push(place);
-            self.coded_at[coded_at + place as usize] = coded as u16;
+        for (unit, start) in plan.layout.units.iter().zip(padded_starts(&plan.layout.units)) {
+            for i in 0..unit.len {
+                let position = plan.order[(unit.start + i) as usize] as usize;
+                let at = [position / (ny * nx), position / nx % ny, position % nx];
+                let place: u16 = (0..3).map(|a| self.offsets[offsets[a] as usize + at[a]]).sum();
+                self.order.push(place);
+                self.coded_at[coded_at + place as usize] = (start + i) as u16;
+            }
+            self.order.resize(order + (start + padded(unit.len)) as usize, places as u16);
         }
-        self.order.resize(self.order.len().next_multiple_of(SYMBOLS_TOGETHER), 0);
         (order as u32, coded_at as u32)
     }
+}
+
+/// Nodes of a unit with the padding that lets the next one start where 16 bytes do.
+pub fn padded(len: u32) -> u32 {
+    len.next_multiple_of(SYMBOLS_TOGETHER as u32)
+}
+
+/// Where each unit of a tile starts.
+pub fn padded_starts(units: &[Unit]) -> impl Iterator<Item = u32> {
+    units.iter().scan(0, |next, unit| {
+        let start = *next;
+        *next += padded(unit.len);
+        Some(start)
+    })
 }
 
 /// The place of each position when the nodes of S(1), S(2), ... come before those that are new.
