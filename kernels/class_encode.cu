@@ -128,6 +128,8 @@ template <class D> struct StreamEncoder {
     __device__ void symbols(u64 start, u32 len, const Form &form) {
         const u32 base = first[form.table()], escape = first[form.table() + 1] - base - 1, shift = form.shift();
         const EncodeEntry *table = entries + base;
+        // the units before this one come next
+        if (lane < 16) fetch_ahead(a.q + start - min(start, (u64)64 * (lane + 1)));
         if (form.kind() == a.tables.exact_class()) {
             rounds((const D *)a.delta + start, len, [&](D d, bool active) {
                 const D token = d >> shift;

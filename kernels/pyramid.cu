@@ -205,6 +205,8 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
     struct Pieces {
         static constexpr u32 OF_ROW = SIDE / VECTOR, ROWS = GROUP / OF_ROW, PASSES = SIDE * SIDE / ROWS, BATCH = PASSES < 8 ? PASSES : 8;
         static constexpr bool PLANES = ROWS % SIDE == 0;
+        // Different y of a thread.
+        static constexpr u32 VARIANTS = PLANES ? 1 : SIDE / ROWS;
     };
     // Row `pass` of this thread: z, and y.
     static __device__ __forceinline__ u32 piece_z(u32 thread, u32 pass) {
@@ -222,6 +224,9 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
 #pragma unroll
         for (u32 k = 0; k < VECTOR; k++) along_x[k] = a.offsets[shape.offsets[2] + x + k];
         const T *from = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1]) * a.n[2] + tile.at[2] + x;
+        u32 along_y[P::VARIANTS];
+#pragma unroll
+        for (u32 k = 0; k < P::VARIANTS; k++) along_y[k] = a.offsets[shape.offsets[1] + piece_y(thread, k)];
 #pragma unroll 1
         for (u32 first = 0; first < P::PASSES; first += P::BATCH) {
             Several values[P::BATCH];
@@ -232,8 +237,8 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
             }
 #pragma unroll
             for (u32 k = 0; k < P::BATCH; k++) {
-                const u32 z = piece_z(thread, first + k), y = piece_y(thread, first + k);
-                T *to = v + z * Memory<SIDE>::Z + a.offsets[shape.offsets[1] + y];
+                const u32 z = piece_z(thread, first + k);
+                T *to = v + z * Memory<SIDE>::Z + along_y[k % P::VARIANTS];
 #pragma unroll
                 for (u32 m = 0; m < VECTOR; m++) to[along_x[m]] = values[k].of[m];
             }
@@ -248,10 +253,13 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
         for (u32 k = 0; k < VECTOR; k++) along_x[k] = a.offsets[shape.offsets[2] + x + k];
         const u32 ny = a.hi[1] - a.lo[1], nx = a.hi[2] - a.lo[2];
         T *to = a.result + ((u64)(tile.at[0] - a.lo[0]) * ny + tile.at[1] - a.lo[1]) * nx + tile.at[2] - a.lo[2] + x;
-#pragma unroll 4
+        u32 along_y[P::VARIANTS];
+#pragma unroll
+        for (u32 k = 0; k < P::VARIANTS; k++) along_y[k] = a.offsets[shape.offsets[1] + piece_y(thread, k)];
+#pragma unroll
         for (u32 pass = 0; pass < P::PASSES; pass++) {
             const u32 z = piece_z(thread, pass), y = piece_y(thread, pass);
-            const T *from = v + z * Memory<SIDE>::Z + a.offsets[shape.offsets[1] + y];
+            const T *from = v + z * Memory<SIDE>::Z + along_y[pass % P::VARIANTS];
             Several values;
 #pragma unroll
             for (u32 m = 0; m < VECTOR; m++) values.of[m] = from[along_x[m]];
@@ -276,9 +284,24 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
         }
         store_values();
     }
-    __device__ __forceinline__ void run() {
+    // Asks for what the next tile of this block will read.
+    __device__ __forceinline__ void ask_for(const Tile &next) const {
+        if (ENCODE) {
+            const T *from = a.values + ((u64)next.at[0] * a.n[1] + next.at[1]) * a.n[2] + next.at[2];
+            const u32 rows = shape.dims[0] * shape.dims[1];
+            for (u32 i = thread; i < rows; i += GROUP) {
+                const u32 z = i / shape.dims[1], y = i - z * shape.dims[1];
+                if (next.at[0] + z < a.n[0] && next.at[1] + y < a.n[1]) fetch_to_l2(from + ((u64)z * a.n[1] + y) * a.n[2]);
+            }
+        } else {
+            for (u32 i = 64 * thread; i < shape.nodes; i += 64 * GROUP) fetch_to_l2(a.q + next.start + i);
+        }
+    }
+    // `next`: the tile after this one, if any.
+    __device__ __forceinline__ void run(const Tile *next) {
         if (ENCODE) load();
         else load_symbols();
+        if (next) ask_for(*next);
         if (a.tier_count > 1) load_tiers();
         sync();
         load_corners();
@@ -299,7 +322,8 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE, bool SPILLED> __device__ __
     for (u32 t = blockIdx.x; t < a.tile_count; t += gridDim.x) {
         const Tile tile = a.tiles[t];
         Work<T, GROUP, ENCODE, SIDE> work(a, tile, memory, threadIdx.x);
-        work.run();
+        const u32 after = t + gridDim.x;
+        work.run(after < a.tile_count ? a.tiles + after : nullptr);
     }
 }
 

@@ -180,6 +180,7 @@ template <class T> inline T atomicExch(T *p, T v) {
     return old;
 }
 
+inline float __double2float_rn(double v) { return (float)v; }
 template <class T> inline T __ldg(const T *p) { return *p; }
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }

@@ -2,7 +2,6 @@
 
 use super::{Cuda, Kept};
 use crate::backend::{Backend, FrameInput, FrameParts, FrameShape, FrameSink, FrameSource, RegionSink};
-use crate::transform::pyramid::choose::choices;
 use crate::volume::{DType, SliceField};
 use crate::{Control, Error, Mode, Params, Region, Result, ToleranceMap};
 use rayon::prelude::*;
@@ -139,18 +138,17 @@ where
     let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
     let pyramid = session.pyramid::<T>(gpu, n, params.tile)?;
     pyramid.begin(gpu, &field)?;
-    let choices = choices(&input)?;
     // The clocks rise under load only.
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < WARM_UP_S {
-        pyramid.encode(gpu, map, max_abs, &choices)?;
+        pyramid.encode(gpu, map, max_abs, params.points)?;
         pyramid.decode_resident(gpu)?;
         gpu.finish()?;
     }
     let reduce = repeat(repeats, || gpu.time(|| pyramid.max_abs(gpu).map(|_| ())))?;
-    let compress = repeat(repeats, || gpu.time(|| pyramid.encode(gpu, map, max_abs, &choices)))?;
+    let compress = repeat(repeats, || gpu.time(|| pyramid.encode(gpu, map, max_abs, params.points)))?;
     let decompress = repeat(repeats, || gpu.time(|| pyramid.decode_resident(gpu)))?;
-    let mut kernels = gpu.profile(|| pyramid.encode(gpu, map, max_abs, &choices))?;
+    let mut kernels = gpu.profile(|| pyramid.encode(gpu, map, max_abs, params.points))?;
     kernels.extend(gpu.profile(|| pyramid.decode_resident(gpu))?);
 
     let size = encoded.coarse.len() + encoded.chunks.iter().map(Vec::len).sum::<usize>();

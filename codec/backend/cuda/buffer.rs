@@ -66,16 +66,16 @@ impl Gpu {
         self.finish()
     }
 
-    /// Queues filling `bytes` bytes with zeros.
+    /// Queues filling `bytes` bytes with `value`.
     ///
     /// # Safety
     /// `address` must have room for them.
-    pub unsafe fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+    pub unsafe fn fill(&self, address: u64, value: u8, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         // SAFETY: the caller vouches for the range.
-        unsafe { cudarc::driver::result::memset_d8_async(address, 0, bytes, self.stream.cu_stream()) }
-            .map_err(failed("clearing memory"))
+        unsafe { cudarc::driver::result::memset_d8_async(address, value, bytes, self.stream.cu_stream()) }
+            .map_err(failed("filling memory"))
     }
 }

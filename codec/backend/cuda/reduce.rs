@@ -29,7 +29,7 @@ pub(super) unsafe fn max_abs<T: Element>(gpu: &Gpu, scratch: &mut Buffer, values
     let mut bits = [0u64];
     // SAFETY: `result` has 8 bytes, the caller vouches for `values`.
     unsafe {
-        gpu.clear(result, 8)?;
+        gpu.fill(result, 0, 8)?;
         gpu.launch(kernel, grid, 256, 0, &MaxAbs { values, count: count as u64, result })?;
         gpu.download(result, &mut bits)?;
     }

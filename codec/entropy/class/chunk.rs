@@ -15,7 +15,7 @@ pub(crate) const BITS_PER_LANE: u64 = 1200;
 /// A decoder that runs all lanes at once takes as long as a lane has nodes: beyond this many there are more lanes, as long as
 /// each still has [`LEAST_BITS_PER_LANE`].
 pub(crate) const NODES_PER_LANE: u64 = 2048;
-pub(crate) const LEAST_BITS_PER_LANE: u64 = 400;
+pub(crate) const LEAST_BITS_PER_LANE: u64 = 200;
 
 /// Header flags.
 pub(crate) const HAS_LISTS: u8 = 1;

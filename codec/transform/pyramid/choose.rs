@@ -4,16 +4,12 @@
 //! no node of the sample depends on another; costs are integers, so that they add up alike in any order.
 
 use super::choice::Choice;
-#[cfg(feature = "cuda")]
-use super::frame::Frame;
 use super::lanes::Real;
 use super::plan::ArrayPlan;
 use super::probe::{Probe, Probes, WIDTH, probes};
 use super::sample::Row;
 use super::tiers::Tiers;
 use crate::Region;
-#[cfg(feature = "cuda")]
-use crate::backend::FrameInput;
 use crate::params::Points;
 use crate::simd::{Kernel, dispatch};
 
@@ -42,32 +38,6 @@ pub fn choose<T: Real>(plan: &ArrayPlan<T>, region: &Region, tiers: &Tiers<T>, v
         }
     }
     Choice { fine: total(best.0) < FINE_BELOW * predictions, ..best.0 }
-}
-
-/// The choices of all chunks of a frame.
-#[cfg(feature = "cuda")]
-pub struct Choices {
-    /// One byte a chunk of the frame.
-    pub frame: Vec<u8>,
-    /// Of every chunk of a corner array.
-    pub corners: Choice,
-}
-
-/// All choices of a frame at once, for encoders that do not go chunk by chunk.
-#[cfg(feature = "cuda")]
-pub fn choices<T: Real>(input: &FrameInput<T>) -> crate::Result<Choices> {
-    use rayon::prelude::*;
-    let FrameInput { field, tolerance, max_abs, params } = *input;
-    let frame = Frame::new(field.extents(), tolerance, max_abs, params)?;
-    let corners = Choice { points: candidates(params.points)[0], ..Choice::default() };
-    let Some(plan) = frame.plans.first() else { return Ok(Choices { frame: Vec::new(), corners }) };
-    let chunks = (0..plan.array.chunks().iter().product()).into_par_iter().map_init(Vec::new, |values, index| {
-        let region = plan.array.chunk_box(index);
-        values.resize(region.len(), T::ZERO);
-        field.read_region(&region, values)?;
-        Ok(choose(plan, &region, &frame.tiers(), values, params.points).to_byte())
-    });
-    Ok(Choices { frame: chunks.collect::<crate::Result<_>>()?, corners })
 }
 
 /// The indices of points to compare, in turn.

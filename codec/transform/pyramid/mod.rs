@@ -12,7 +12,7 @@ pub(crate) mod last;
 mod packet;
 pub(crate) mod plan;
 pub(crate) mod predict;
-mod probe;
+pub(crate) mod probe;
 pub(crate) mod quantizer;
 mod sample;
 mod square;

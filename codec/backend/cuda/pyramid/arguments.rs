@@ -88,6 +88,31 @@ device_struct! {
         pub is_corners: u32,
         pub unused: u32,
     }
+    pub struct DeviceProbe<T> {
+        pub weight: [[T; 6]; 3],
+        pub gain: [T; 3],
+        pub offset: [i32; 6],
+        pub at: u32,
+        pub second: [u32; 2],
+        pub unused: u32,
+    }
+    pub struct ChooseArguments {
+        pub values: u64,
+        pub tiers: u64,
+        pub quantizers: u64,
+        pub probes: u64,
+        pub choices: u64,
+        pub first: [[u32; 2]; 3],
+        pub count: [[u32; 2]; 3],
+        pub n: [u32; 3],
+        pub blocks: [u32; 3],
+        pub chunks: [u32; 3],
+        pub side: u32,
+        pub active: [u32; 2],
+        pub candidates: [u32; 3],
+        pub candidate_count: u32,
+        pub unused: [u32; 2],
+    }
     pub struct CornerArguments {
         pub values: u64,
         pub tiers: u64,

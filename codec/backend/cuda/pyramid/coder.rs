@@ -159,6 +159,11 @@ impl Coding {
         // SAFETY: reserved by `prepare`, one byte a chunk.
         unsafe { gpu.upload(self.choices.address(gpu), choices) }
     }
+    /// The same choice for every chunk.
+    pub fn set_all_choices(&self, gpu: &Gpu, choice: u8) -> Result<()> {
+        // SAFETY: reserved by `prepare`, one byte a chunk.
+        unsafe { gpu.fill(self.choices.address(gpu), choice, self.chunk_count as usize) }
+    }
     pub fn set_output(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
         // SAFETY: reserved by `reserve_output`.
         unsafe { gpu.upload(self.output.address(gpu), bytes) }

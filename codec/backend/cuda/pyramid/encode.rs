@@ -5,7 +5,8 @@ use super::super::reduce;
 use super::level::Worklist;
 use super::{Pyramid, Stage};
 use crate::backend::{FrameInput, FrameSink};
-use crate::transform::pyramid::choose::{Choices, choices};
+use crate::params::Points;
+use crate::transform::pyramid::choose::candidates;
 use crate::transform::pyramid::{Real, coarse};
 use crate::volume::Field;
 use crate::{Control, Result, ToleranceMap};
@@ -20,7 +21,7 @@ pub fn encode_frame<T: Real>(
 ) -> Result<()> {
     pyramid.begin(gpu, input.field)?;
     control.check()?;
-    pyramid.encode(gpu, input.tolerance, input.max_abs, &choices(input)?)?;
+    pyramid.encode(gpu, input.tolerance, input.max_abs, input.params.points)?;
     let chunks = pyramid.collect(gpu)?;
     control.check()?;
     let (frame, corners) = match pyramid.stages.len() {
@@ -66,15 +67,19 @@ impl<T: Real> Pyramid<T> {
     }
 
     /// Queues the whole encoder.
-    pub fn encode(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, choices: &Choices) -> Result<()> {
+    pub fn encode(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, points: Points) -> Result<()> {
         self.send_tiers(gpu, map, max_abs, true)?;
         let last = self.stages.len() - 1;
+        if let (Some(choosing), Some(plan)) = (&self.choosing, &self.stages[0].plan) {
+            choosing.run(gpu, &self.stages[0], plan, self.quantizers.address(gpu), points)?;
+        }
+        for stage in &self.stages[1..] {
+            stage.coding.set_all_choices(gpu, candidates(points)[0])?;
+        }
         self.run_last(gpu, true)?;
         for k in (0..=last).rev() {
             if k < last {
                 let stage = &self.stages[k];
-                let corners = vec![choices.corners.to_byte(); stage.coding.chunk_count as usize];
-                stage.coding.set_choices(gpu, if k == 0 { &choices.frame } else { &corners })?;
                 let result = if k == 0 { 0 } else { stage.values.address(gpu) };
                 let work = stage.work(gpu, true, result, [0; 3], stage.n);
                 self.run_tiles(gpu, k, &work)?;

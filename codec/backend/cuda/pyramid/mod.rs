@@ -2,6 +2,7 @@
 
 mod arguments;
 mod blob;
+mod choosing;
 mod coder;
 mod decode;
 mod encode;
@@ -18,6 +19,7 @@ use crate::transform::pyramid::quantizer::{self, LEVELS};
 use crate::volume::DType;
 use crate::{Result, ToleranceMap};
 use arguments::{CornerArguments, LastArguments, Quantizer, TileArguments};
+use choosing::Choosing;
 use coder::{Coder, Coding};
 pub(super) use decode::decode_frame;
 pub(super) use encode::encode_frame;
@@ -56,6 +58,8 @@ pub(super) struct Pyramid<T> {
     /// The frame first, the last array at the end.
     stages: Vec<Stage<T>>,
     coder: Coder,
+    /// None where the frame is its own last array.
+    choosing: Option<Choosing>,
     quantizers: Buffer,
     spill: Buffer,
     scratch: Buffer,
@@ -73,11 +77,13 @@ impl<T: Real> Pyramid<T> {
             stages.push(Stage::new(gpu, array)?);
         }
         let coder = Coder::new(gpu)?;
+        let choosing = stages[0].plan.as_ref().map(|plan| Choosing::new(gpu, plan)).transpose()?;
         let [quantizers, spill, scratch, result] = std::array::from_fn(|_| Buffer::default());
         Ok(Self {
             key: (n, tile),
             stages,
             coder,
+            choosing,
             quantizers,
             spill,
             scratch,

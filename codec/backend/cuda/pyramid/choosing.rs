@@ -1,0 +1,91 @@
+//! The choices of a frame's chunks: the probes of `kernels/choose.cu`.
+
+use super::super::buffer::Buffer;
+use super::super::gpu::Gpu;
+use super::arguments::{ChooseArguments, DeviceProbe};
+use super::{Stage, narrow};
+use crate::Result;
+use crate::params::Points;
+use crate::transform::pyramid::Real;
+use crate::transform::pyramid::choose::candidates;
+use crate::transform::pyramid::plan::ArrayPlan;
+use crate::transform::pyramid::probe::{Probe, probes};
+use crate::volume::DType;
+
+/// The nodes of a chunk at which predictions are compared, on the device.
+pub struct Choosing {
+    /// Held for its memory.
+    memory: Buffer,
+    /// By axis, then for chunks that are not the last of the axis and those that are.
+    first: [[u32; 2]; 3],
+    count: [[u32; 2]; 3],
+    /// Axes with new nodes, one bit each, for chunks that are not the last of an axis and those that are.
+    active: [u32; 2],
+}
+
+impl Choosing {
+    pub fn new<T: Real>(gpu: &Gpu, plan: &ArrayPlan<T>) -> Result<Self> {
+        let mut all = Vec::new();
+        let (mut first, mut count, mut active) = ([[0; 2]; 3], [[0; 2]; 3], [0; 2]);
+        let chunks = plan.array.chunks();
+        let regions = [plan.array.chunk_box(0), plan.array.chunk_box(chunks.iter().product::<usize>() - 1)];
+        for axis in 0..3 {
+            for (kind, region) in regions.iter().enumerate() {
+                let found = probes(plan, region, axis);
+                first[axis][kind] = all.len() as u32;
+                count[axis][kind] = found.len() as u32;
+                active[kind] |= (found[0].is_new as u32) << axis;
+                all.extend(found.iter().map(device_probe));
+            }
+        }
+        let mut memory = Buffer::default();
+        let address = memory.reserve(gpu, std::mem::size_of_val(&all[..]))?;
+        // SAFETY: just reserved for exactly these.
+        unsafe { gpu.upload(address, &all)? };
+        Ok(Self { memory, first, count, active })
+    }
+
+    /// Queues the choices of all chunks of the frame, whose values and tiers are on the device.
+    pub fn run<T: Real>(
+        &self,
+        gpu: &Gpu,
+        frame: &Stage<T>,
+        plan: &ArrayPlan<T>,
+        quantizers: u64,
+        points: Points,
+    ) -> Result<()> {
+        let chunks = plan.array.chunks();
+        let wanted = candidates(points);
+        let arguments = ChooseArguments {
+            values: frame.values.address(gpu),
+            tiers: frame.tiers.address(gpu),
+            quantizers,
+            probes: self.memory.address(gpu),
+            choices: frame.coding.choices(gpu),
+            first: self.first,
+            count: self.count,
+            n: narrow(frame.n),
+            blocks: frame.blocks(true),
+            chunks: narrow(chunks),
+            side: plan.array.sides().chunk as u32,
+            active: self.active,
+            candidates: std::array::from_fn(|i| wanted.get(i).map_or(0, |&p| p as u32)),
+            candidate_count: wanted.len() as u32,
+            unused: [0; 2],
+        };
+        let name = if T::DTYPE == DType::F32 { "choose_chunks_f32" } else { "choose_chunks_f64" };
+        // SAFETY: values, tiers and choices were reserved for this frame; probes lie inside their chunk.
+        unsafe { gpu.launch(name, chunks.iter().product::<usize>() as u32, 256, 0, &arguments) }
+    }
+}
+
+fn device_probe<T: Real>(probe: &Probe<T>) -> DeviceProbe<T> {
+    DeviceProbe {
+        weight: probe.weight,
+        gain: probe.gain,
+        offset: probe.offset.map(|o| o as i32),
+        at: probe.at as u32,
+        second: probe.second.map(|s| s as u32),
+        unused: 0,
+    }
+}

@@ -1,0 +1,189 @@
+// The choice of each chunk of the frame, from a sample of its original values (FORMAT.md, "Choices"). Costs are integers: their
+// sums do not depend on the order.
+#include "pyramid.cuh"
+
+// A node of an axis at which predictions are compared. Mirrored in codec/backend/cuda/pyramid/choosing.rs.
+template <class T> struct Probe {
+    // For 2, 4 and 6 points; 0 for nodes that are not used.
+    T weight[3][6];
+    // Sums of the squares of the weights.
+    T gain[3];
+    // Distances to the three nodes before it and the three behind; 0 where there is none.
+    i32 offset[6];
+    // Place in the chunk.
+    u32 at;
+    // Whether there is a second node before it, and behind it.
+    u32 second[2];
+    u32 unused;
+};
+
+template <class T> struct ChooseArguments {
+    const T *values;
+    const u8 *tiers;
+    // Of all tiers, on level 0.
+    const Quantizer<T> *quantizers;
+    // Of axis a: those of its last chunk begin at first[a][1], those of all others at first[a][0].
+    const Probe<T> *probes;
+    u8 *choices;
+    u32 first[3][2], count[3][2];
+    u32 n[3], blocks[3], chunks[3];
+    // Nodes of a chunk on an axis; axes on which step 0 adds nodes (bit a = axis a); candidates for the number of points, as
+    // indices in turn.
+    u32 side, active[2], candidates[3], candidate_count, unused[2];
+};
+
+constexpr u32 SETS = 8;
+constexpr u32 POINT_CHOICES = 3;
+// Cost of a bit; what a favoured axis must win by; below what mean cost coarse steps are quantized more finely.
+constexpr u32 BIT = 128;
+constexpr u64 MARGIN = 32;
+constexpr u64 FINE_BELOW = 20;
+constexpr double COST_LIMIT = 32768.0;
+// A quarter of the variance of rounding to integers.
+constexpr double NOISE = 1.0 / 48.0;
+
+__device__ __forceinline__ u32 cost_of_square(float y) { return (__float_as_uint(y) >> 17) - (127 << 6); }
+__device__ __forceinline__ u32 cost_of_square(double y) { return cost_of_square(__double2float_rn(y)); }
+__device__ __forceinline__ u32 length_of(u32 v) { return 32 - __clz((i32)v); }
+__device__ __forceinline__ u32 length_of(u64 v) { return 64 - __clzll((i64)v); }
+
+// One node of the sample.
+template <class T> struct Sampled {
+    typedef Real<T> R;
+    T u;
+    Quantizer<T> z;
+    T near[3][6], p[3], rough[3], gain[3];
+
+    // Predicts along one axis with `points` as index.
+    __device__ __forceinline__ void interpolate(u32 axis, const Probe<T> &probe, u32 points) {
+        T sum = 0;
+#pragma unroll
+        for (u32 k = 0; k < 6; k++) sum = R::fma(probe.weight[points][k], near[axis][k], sum);
+        p[axis] = sum;
+        gain[axis] = probe.gain[points];
+        const T left = R::sub(near[axis][2], near[axis][1]), inner = R::sub(near[axis][3], near[axis][2]);
+        const T right = R::sub(near[axis][4], near[axis][3]);
+        const bool before = probe.second[0] & (points > 0), behind = probe.second[1] & (points > 0);
+        T most = before ? R::max(R::abs(R::sub(inner, left)), (T)0) : (T)0;
+        if (behind) most = R::max(R::abs(R::sub(right, inner)), most);
+        if (!before & !behind) most = R::max(R::abs(inner), most);
+        rough[axis] = most;
+    }
+    // What the prediction costs if the node were new on the axes `set`.
+    __device__ __forceinline__ u32 cost(u32 set) const {
+        T sum = 0, noise = 0;
+        u32 count = 0;
+        T limit = R::from_bits(R::INFINITE);
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) {
+            if (set >> axis & 1) limit = R::min(rough[axis], limit);
+        }
+        limit = R::add(R::add(limit, limit), z.step);
+        const bool alone = (set & (set - 1)) == 0;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) {
+            if (!(set >> axis & 1)) continue;
+            const bool counts = alone | (rough[axis] <= limit);
+            sum = counts ? R::add(sum, p[axis]) : sum;
+            noise = counts ? R::add(noise, gain[axis]) : noise;
+            count += counts;
+        }
+        const T share = count > 2 ? (T)(1.0 / 3.0) : count == 1 ? (T)1 : (T)0.5;
+        sum = R::mul(sum, share);
+        noise = R::mul(noise, R::mul(share, share));
+        if (z.inverse == 0) return z.check < 0 ? BIT * length_of(delta_of(u, sum)) : 0;
+        T x = R::mul(R::abs(R::sub(u, sum)), z.inverse);
+        x = x < (T)COST_LIMIT ? x : (T)COST_LIMIT;
+        return cost_of_square(R::fma(x, x, R::fma(noise, (T)NOISE, (T)1)));
+    }
+};
+
+// The axes that predict a node new on the axes `set`, `favoured` being 0 or one more than an axis.
+__device__ __forceinline__ u32 predicting(u32 set, u32 favoured) {
+    const u32 bit = (1u << favoured) >> 1;
+    return set & bit ? bit : set;
+}
+
+// One block a chunk.
+template <class T> __device__ void choose_chunks(const ChooseArguments<T> &a) {
+    __shared__ u64 costs[POINT_CHOICES][SETS];
+    const u32 chunk = blockIdx.x;
+    const u32 place[3] = {chunk / (a.chunks[1] * a.chunks[2]), chunk / a.chunks[2] % a.chunks[1], chunk % a.chunks[2]};
+    for (u32 i = threadIdx.x; i < POINT_CHOICES * SETS; i += blockDim.x) costs[i / SETS][i % SETS] = 0;
+    __syncthreads();
+    const Probe<T> *probes[3];
+    u32 count[3], active = 0;
+#pragma unroll
+    for (u32 axis = 0; axis < 3; axis++) {
+        const u32 last = place[axis] + 1 == a.chunks[axis];
+        probes[axis] = a.probes + a.first[axis][last];
+        count[axis] = a.count[axis][last];
+        active |= a.active[last] & 1u << axis;
+    }
+    const u64 strides[3] = {(u64)a.n[1] * a.n[2], a.n[2], 1};
+    u32 sums[POINT_CHOICES][SETS] = {};
+    const u32 total = count[0] * count[1] * count[2];
+    for (u32 i = threadIdx.x; i < total; i += blockDim.x) {
+        const u32 index[3] = {i / (count[1] * count[2]), i / count[2] % count[1], i % count[2]};
+        Sampled<T> node;
+        const Probe<T> *probe[3];
+        u64 at = 0;
+        u32 block = 0;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) {
+            probe[axis] = probes[axis] + index[axis];
+            const u32 position = place[axis] * a.side + probe[axis]->at;
+            at += position * strides[axis];
+            block = block * a.blocks[axis] + (position >> 3);
+        }
+        node.u = a.values[at];
+        node.z = a.quantizers[a.tiers[block]];
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) {
+            if (!(active >> axis & 1)) continue;
+#pragma unroll
+            for (u32 k = 0; k < 6; k++) node.near[axis][k] = a.values[at + (i64)probe[axis]->offset[k] * (i64)strides[axis]];
+        }
+#pragma unroll 1
+        for (u32 c = 0; c < a.candidate_count; c++) {
+#pragma unroll
+            for (u32 axis = 0; axis < 3; axis++) {
+                if (active >> axis & 1) node.interpolate(axis, *probe[axis], a.candidates[c]);
+            }
+#pragma unroll
+            for (u32 p = 0; p < POINT_CHOICES; p++) {
+                if (p != c) continue;
+#pragma unroll
+                for (u32 set = 1; set < SETS; set++) {
+                    if ((set & ~active) == 0) sums[p][set] += node.cost(set);
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (u32 c = 0; c < POINT_CHOICES; c++) {
+#pragma unroll
+        for (u32 set = 1; set < SETS; set++) {
+            const u32 sum = __reduce_add_sync(FULL, sums[c][set]);
+            if ((threadIdx.x & 31) == 0) atomicAdd(&costs[c][set], (u64)sum);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    u32 best = a.candidates[0], sets = 0;
+    u64 least = ~0ull, least_cost = 0;
+    for (u32 set = 1; set < SETS; set++) sets += (set & ~active) == 0;
+    for (u32 c = 0; c < a.candidate_count; c++) {
+        for (u32 favoured = 0; favoured <= 3; favoured++) {
+            u64 cost = 0;
+            for (u32 set = 1; set < SETS; set++) cost += costs[c][predicting(set, favoured)];
+            const u64 counted = cost + (favoured > 0 ? cost / MARGIN : 0);
+            if (counted < least) least = counted, least_cost = cost, best = a.candidates[c] + 3 * favoured;
+        }
+    }
+    const bool fine = least_cost < FINE_BELOW * total * sets;
+    a.choices[chunk] = (u8)(best + (fine ? 12 : 0));
+}
+
+extern "C" __global__ void __launch_bounds__(256) choose_chunks_f32(const ChooseArguments<float> a) { choose_chunks<float>(a); }
+extern "C" __global__ void __launch_bounds__(256) choose_chunks_f64(const ChooseArguments<double> a) { choose_chunks<double>(a); }
