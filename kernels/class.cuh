@@ -128,12 +128,20 @@ struct CoderArguments {
 __device__ __forceinline__ u32 lanes_of(u32 code) { return min(1u << (code - 1), MAX_LANES); }
 __device__ __forceinline__ u32 streams_of(u32 code) { return (1u << (code - 1)) / lanes_of(code); }
 
-// The next stream for this warp; all of them are taken in turn, as warps become free.
-__device__ __forceinline__ u32 next_stream(const CoderArguments &a) {
-    u64 taken = 0;
-    if ((threadIdx.x & 31) == 0) taken = atomicAdd(a.totals + 2, (u64)1);
-    return (u32)__shfl_sync(FULL, taken, 0);
-}
+// Streams for a warp of a block: at first neighbours go to different multiprocessors, since they are alike in length; then, as
+// warps become free, the next one.
+struct Queue {
+    u64 *taken;
+    u32 next;
+    __device__ __forceinline__ Queue(const CoderArguments &a) : taken(a.totals + 2), next(threadIdx.x / 32 * gridDim.x + blockIdx.x) {}
+    __device__ __forceinline__ u32 take() {
+        const u32 stream = next;
+        u64 before = 0;
+        if ((threadIdx.x & 31) == 0) before = atomicAdd(taken, (u64)1);
+        next = (u32)__shfl_sync(FULL, before, 0) + gridDim.x * (blockDim.x / 32);
+        return stream;
+    }
+};
 
 // The tile at which stream `index` of a chunk starts.
 __device__ __forceinline__ u32 stream_tile(const Chunk &chunk, u32 index) {

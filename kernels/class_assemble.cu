@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(1024) place_chunks(const CoderArgum
         chunk.offset = at + ALIGNMENT;
         at += (chunk.bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
     }
-    if (threadIdx.x == 0) a.totals[1] = total;
+    if (threadIdx.x == 0) a.totals[1] = total, a.totals[2] = 0;
 }
 
 // Appends fixed-width values to the raw region, whole 16-bit words at a time.
@@ -150,11 +150,12 @@ __device__ __forceinline__ void put_size(u16 *&out, u32 size, bool wide) {
 template <class D> __device__ void assemble(const CoderArguments &a) {
     __shared__ u32 stages[8 * 68];
     if (a.totals[1] > a.capacity) return;
-    const u32 warps = gridDim.x * (blockDim.x / 32), lane = threadIdx.x & 31, count = (u32)a.totals[0];
+    const u32 lane = threadIdx.x & 31, count = (u32)a.totals[0];
     u32 *stage = stages + threadIdx.x / 32 * 68;
     for (u32 w = lane; w < 68; w += 32) stage[w] = 0;
     __syncwarp();
-    for (u32 s = (blockIdx.x * blockDim.x + threadIdx.x) / 32; s < count; s += warps) {
+    Queue queue(a);
+    for (u32 s = queue.take(); s < count; s = queue.take()) {
         const Stream stream = a.streams[s];
         const Chunk &chunk = a.chunks[stream.chunk];
         const u32 streams = streams_of(chunk.code), lanes = lanes_of(chunk.code), piece = a.bits / 16;

@@ -251,7 +251,8 @@ template <class D> __device__ void decode_streams(const CoderArguments &a) {
     u32 *forms = all_forms + warp * per_warp;
     u8 *last = (u8 *)(all_forms + STREAM_WARPS * per_warp) + warp * per_warp;
     const u32 count = (u32)a.totals[0];
-    for (u32 s = next_stream(a); s < count; s = next_stream(a)) {
+    Queue queue(a);
+    for (u32 s = queue.take(); s < count; s = queue.take()) {
         const Stream stream = a.streams[s];
         const Chunk chunk = a.chunks[stream.chunk];
         const u32 lanes = lanes_of(chunk.code);

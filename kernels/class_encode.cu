@@ -107,23 +107,22 @@ template <class D> struct StreamEncoder {
             put(active ? values[count * lanes + lane] : (V)0, active);
         }
         const bool active = lane < lanes;
-        const V *from = values + lane;
-        for (; count >= BATCH; count -= BATCH) {
+        for (; count > 0; count -= min(count, BATCH)) {
             V v[BATCH];
             if (lanes == 32) {
-                const V *batch = from + (count - BATCH) * 32;
+                // the last round comes first
+                const V *last = values + lane + 32 * count;
 #pragma unroll
-                for (u32 k = 0; k < BATCH; k++) v[k] = batch[(BATCH - 1 - k) * 32];
-#pragma unroll
-                for (u32 k = 0; k < BATCH; k++) put(v[k], true);
+                for (u32 k = 0; k < BATCH; k++) v[k] = k < count ? *(last - 32 * (k + 1)) : (V)0;
             } else {
 #pragma unroll
-                for (u32 k = 0; k < BATCH; k++) v[k] = active ? from[(count - 1 - k) * lanes] : (V)0;
+                for (u32 k = 0; k < BATCH; k++) v[k] = active && k < count ? values[lane + (count - 1 - k) * lanes] : (V)0;
+            }
 #pragma unroll
-                for (u32 k = 0; k < BATCH; k++) put(v[k], active);
+            for (u32 k = 0; k < BATCH; k++) {
+                if (k < count) put(v[k], active);
             }
         }
-        while (count-- > 0) put(active ? from[count * lanes] : (V)0, active);
     }
     __device__ void symbols(u64 start, u32 len, const Form &form) {
         const u32 base = first[form.table()], escape = first[form.table() + 1] - base - 1, shift = form.shift();
@@ -155,7 +154,8 @@ template <class D> __device__ void encode_streams(const CoderArguments &a) {
     for (u32 i = threadIdx.x; i < a.tables.first[a.tables.symbol_tables]; i += blockDim.x) entries[i] = a.tables.encode[i];
     __syncthreads();
     const u32 lane = threadIdx.x & 31, count = (u32)a.totals[0];
-    for (u32 s = next_stream(a); s < count; s = next_stream(a)) {
+    Queue queue(a);
+    for (u32 s = queue.take(); s < count; s = queue.take()) {
         Stream stream = a.streams[s];
         const Chunk &chunk = a.chunks[stream.chunk];
         const u32 begin = stream_tile(chunk, stream.index), end = stream_tile(chunk, stream.index + 1);

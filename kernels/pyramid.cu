@@ -1,7 +1,8 @@
 // The pyramid's tiles: a group of threads a tile, the tile in shared memory (FORMAT.md, "tiles and node sets").
 #include "regular.cuh"
 
-// What a group of threads keeps of its tile: values, then symbols, then the tiers of its tolerance blocks.
+// What a group of threads keeps of its tile: values, symbols when encoding, then the tiers of its tolerance blocks. When decoding, a node's
+// symbol stands in the place of its value until that is known.
 // SIDE: of the whole tiles that it knows in particular, or 0.
 template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
     // Elements of a 16-byte access.
@@ -32,7 +33,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
         : a(a), tile(tile), shape(a.shapes[tile.shape]), choice{a.choices[tile.chunk]}, favoured(choice.byte / 3 % 4), thread(thread),
           v((T *)memory), nodes(a.nodes), only(), quantizers(nullptr) {
         q = (i16 *)(v + shape.places);
-        tiers = (u8 *)(q + shape.places);
+        tiers = ENCODE ? (u8 *)(q + shape.places) : (u8 *)q;
         tier_row = ((shape.dims[2] - 1) >> a.shift) + 1;
         tier_plane = tier_row * (((shape.dims[1] - 1) >> a.shift) + 1);
     }
@@ -56,8 +57,8 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
         i16 symbol;
     };
     __device__ __forceinline__ Known known(u32 place) const {
-        if (ENCODE) return {v[place], 0};
-        return {0, q[place]};
+        const T value = v[place];
+        return {value, (i16)Real<T>::bits(value)};
     }
     // Takes prediction p of the node at `place`.
     __device__ __forceinline__ void visit(u32 place, const Known &known, T p, const Quantizer<T> &z) {
@@ -82,13 +83,24 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
             only = quantizers[0];
             const StepAxis *axes = a.steps + shape.first_step + 3 * step;
             if constexpr (SIDE > 0) {
-                // the steps with most nodes
                 if (whole && step == 0) {
                     RegularStep<T, SIDE, 0, POINTS>::template run<GROUP / 32>(*this, axes);
                     continue;
                 }
-                if (SIDE == 16 && whole && step == 1) {
+            }
+            if constexpr (SIDE > 0 && SIDE < 32) {
+                if (whole && step == 1) {
                     RegularStep<T, SIDE, 1, POINTS>::template run<GROUP / 32>(*this, axes);
+                    continue;
+                }
+                if (whole && step == 2) {
+                    RegularStep<T, SIDE, 2, POINTS>::template run<GROUP / 32>(*this, axes);
+                    continue;
+                }
+            }
+            if constexpr (SIDE == 16) {
+                if (whole && step == 3) {
+                    RegularStep<T, SIDE, 3, POINTS>::template run<GROUP / 32>(*this, axes);
                     continue;
                 }
             }
@@ -158,7 +170,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
             const Symbols symbols = *(const Symbols *)(a.q + tile.start + i), places = *(const Symbols *)(order + i);
 #pragma unroll
             for (u32 k = 0; k < 8; k++) {
-                q[places.of[k]] = (i16)symbols.of[k];
+                v[places.of[k]] = Real<T>::from_bits(symbols.of[k]);
             }
         }
     }
@@ -284,24 +296,9 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
         }
         store_values();
     }
-    // Asks for what the next tile of this block will read.
-    __device__ __forceinline__ void ask_for(const Tile &next) const {
-        if (ENCODE) {
-            const T *from = a.values + ((u64)next.at[0] * a.n[1] + next.at[1]) * a.n[2] + next.at[2];
-            const u32 rows = shape.dims[0] * shape.dims[1];
-            for (u32 i = thread; i < rows; i += GROUP) {
-                const u32 z = i / shape.dims[1], y = i - z * shape.dims[1];
-                if (next.at[0] + z < a.n[0] && next.at[1] + y < a.n[1]) fetch_to_l2(from + ((u64)z * a.n[1] + y) * a.n[2]);
-            }
-        } else {
-            for (u32 i = 64 * thread; i < shape.nodes; i += 64 * GROUP) fetch_to_l2(a.q + next.start + i);
-        }
-    }
-    // `next`: the tile after this one, if any.
-    __device__ __forceinline__ void run(const Tile *next) {
+    __device__ __forceinline__ void run() {
         if (ENCODE) load();
         else load_symbols();
-        if (next) ask_for(*next);
         if (a.tier_count > 1) load_tiers();
         sync();
         load_corners();
@@ -322,8 +319,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE, bool SPILLED> __device__ __
     for (u32 t = blockIdx.x; t < a.tile_count; t += gridDim.x) {
         const Tile tile = a.tiles[t];
         Work<T, GROUP, ENCODE, SIDE> work(a, tile, memory, threadIdx.x);
-        const u32 after = t + gridDim.x;
-        work.run(after < a.tile_count ? a.tiles + after : nullptr);
+        work.run();
     }
 }
 
@@ -363,7 +359,7 @@ template <class T, bool ENCODE> __device__ void last_array(const LastArguments<T
 extern "C" __global__ void __launch_bounds__(32, 16) encode_tiles_small_f32(const TileArguments<float> a) { tiles<float, 32, true, 8, false>(a); }
 extern "C" __global__ void __launch_bounds__(32, 16) decode_tiles_small_f32(const TileArguments<float> a) { tiles<float, 32, false, 8, false>(a); }
 extern "C" __global__ void __launch_bounds__(64, 8) encode_tiles_middle_f32(const TileArguments<float> a) { tiles<float, 64, true, 16, false>(a); }
-extern "C" __global__ void __launch_bounds__(64, 8) decode_tiles_middle_f32(const TileArguments<float> a) { tiles<float, 64, false, 16, false>(a); }
+extern "C" __global__ void __launch_bounds__(64, 9) decode_tiles_middle_f32(const TileArguments<float> a) { tiles<float, 64, false, 16, false>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_large_f32(const TileArguments<float> a) { tiles<float, 512, true, 32, false>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_large_f32(const TileArguments<float> a) { tiles<float, 512, false, 32, false>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_spilled_f32(const TileArguments<float> a) { tiles<float, 512, true, 0, true>(a); }

@@ -123,7 +123,8 @@ impl<T: Real> Pyramid<T> {
     fn run_tiles(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
         let level = &self.stages[k].level;
         let tiers = if self.tier_count > 1 { level.tile_tiers } else { 0 };
-        let bytes = (level.tile_places * (T::BYTES + 2) + tiers).next_multiple_of(16);
+        let symbol = if work.encode { 2 } else { 0 };
+        let bytes = (level.tile_places * (T::BYTES + symbol) + tiers).next_multiple_of(16);
         let plan = Launch::new(gpu, level.tile_nodes, bytes);
         let grid = work.tile_count.min(gpu.multiprocessors * plan.blocks);
         let spill = if plan.shared > 0 { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
