@@ -19,6 +19,9 @@ const STREAM_WARPS: u32 = 32;
 const SLOTS_BYTES: usize = 8192;
 const TOKENS_BYTES: usize = 2048;
 
+/// Shared memory that the decoder's blocks fill with tables at most: the rest of it caches what is read elsewhere.
+const DECODER_SHARED: usize = 128 * 1024;
+
 /// The fixed tables.
 pub struct Coder {
     /// Held for its memory.
@@ -88,7 +91,8 @@ impl Coder {
         let per_warp = (level.slots.max(level.units_in_tile) as usize).next_multiple_of(16);
         let others = 4 * ((self.table_count() + 1).next_multiple_of(4) + self.entries.next_multiple_of(4));
         let fixed = others + TOKENS_BYTES * self.table_count() + STREAM_WARPS as usize * per_warp * 5;
-        let most = gpu.shared_per_block.saturating_sub(fixed) / (SLOTS_BYTES - TOKENS_BYTES);
+        let room = gpu.shared_per_block.min(DECODER_SHARED).saturating_sub(fixed);
+        let most = room / (SLOTS_BYTES - TOKENS_BYTES);
         // copying them must be worth it
         let by_slots = if few_streams { 0 } else { most.min(self.table_count()) };
         (by_slots, fixed + by_slots * (SLOTS_BYTES - TOKENS_BYTES))
