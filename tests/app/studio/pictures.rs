@@ -1,20 +1,31 @@
 //! What ends up in pixels.
 
 use super::support::*;
+use eframe::egui_wgpu::{RenderState, RendererOptions, WgpuSetup};
+
+fn render_state(setup: WgpuSetup) -> RenderState {
+    egui_kittest::wgpu::create_render_state(setup, RendererOptions::PREDICTABLE)
+}
+
+/// A window whose pixels can be looked at.
+fn drawn_window(render: RenderState, n: [usize; 3]) -> Window {
+    blockmgard_app::studio::gpu::install(&render);
+    let mut studio = Studio::headless(&egui::Context::default());
+    studio.state.set_document(document(n));
+    let mut h = Harness::builder()
+        .with_size(vec2(1480.0, 1000.0))
+        .with_step_dt(1.0 / 60.0)
+        .renderer(egui_kittest::wgpu::WgpuTestRenderer::from_render_state(render))
+        .build_ui_state(|ui, studio: &mut Studio| studio.show(ui), studio);
+    settle(&mut h);
+    h
+}
 
 #[test]
 fn slices_are_drawn_through_the_colour_map_and_a_nan_has_its_own_colour() {
     let setup = egui_kittest::wgpu::default_wgpu_setup();
-    let state = egui_kittest::wgpu::create_render_state(setup, eframe::egui_wgpu::RendererOptions::PREDICTABLE);
-    blockmgard_app::studio::gpu::install(&state);
-    let mut studio = Studio::headless(&egui::Context::default());
-    studio.state.set_document(document([8, 8, 8]));
-    studio.state.crosshair = [0, 4, 4];
-    let mut h = Harness::builder()
-        .with_size(vec2(1480.0, 1000.0))
-        .with_step_dt(1.0 / 60.0)
-        .renderer(egui_kittest::wgpu::WgpuTestRenderer::from_render_state(state))
-        .build_ui_state(|ui, studio: &mut Studio| studio.show(ui), studio);
+    let mut h = drawn_window(render_state(setup), [8, 8, 8]);
+    h.state_mut().state.crosshair = [0, 4, 4];
     settle(&mut h);
     let transform =
         blockmgard_app::studio::views::geometry::PlaneTransform::new(&h.state().state, 0, axial(&h)).unwrap();
@@ -40,8 +51,7 @@ fn slices_are_drawn_through_the_colour_map_and_a_nan_has_its_own_colour() {
 
 #[test]
 fn the_3d_view_is_exported_at_the_size_asked_for() {
-    let setup = egui_kittest::wgpu::default_wgpu_setup();
-    let render = egui_kittest::wgpu::create_render_state(setup, eframe::egui_wgpu::RendererOptions::PREDICTABLE);
+    let render = render_state(egui_kittest::wgpu::default_wgpu_setup());
     let mut h = window([20, 24, 28]);
     h.state_mut().state.gpu = Some(Gpu { device: render.device.clone(), queue: render.queue.clone() });
     let folder = tempfile::tempdir().unwrap();
@@ -53,4 +63,39 @@ fn the_3d_view_is_exported_at_the_size_asked_for() {
     assert_eq!(picture.dimensions(), (800, 600));
     let background = *picture.get_pixel(0, 0);
     assert_ne!(*picture.get_pixel(400, 300), background, "the volume is in the middle");
+}
+
+/// By hand, on a machine with an NVIDIA GPU and Vulkan; prints the table and leaves a picture in the folder that
+/// `BLOCKMGARD_PICTURES` names.
+#[test]
+#[ignore = "needs an NVIDIA GPU with Vulkan"]
+fn on_a_gpu_the_table_holds_its_figures_and_it_draws_the_slices() {
+    let render = render_state(blockmgard_app::studio::gpu::adapter::setup());
+    let adapter = render.adapter.get_info();
+    println!("drawn by {} ({:?}, {:?})", adapter.name, adapter.device_type, adapter.backend);
+    assert_ne!(adapter.device_type, eframe::wgpu::DeviceType::Cpu);
+    let mut h = drawn_window(render, [256, 256, 256]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(80.0, 40.0), c + vec2(80.0, 40.0));
+    for device in ["cpu", "cuda", "cuda"] {
+        let request = RunRequest { device: device.to_owned(), ..RunRequest::default() };
+        h.state().state.commands.send(Command::Run(request));
+    }
+    h.step();
+    settle(&mut h);
+    let runs = &h.state().state.runs.list;
+    assert_eq!(runs.len(), 3, "{:?}", h.state().state.notices);
+    for run in runs {
+        let (c, decode) = (&run.compress, run.decompress_gbps());
+        println!(
+            "{}: ratio {:.2}, {:.3} GB/s, kernels {:.3}, back {decode:.3}",
+            c.device, c.ratio, c.gbps, c.kernel_gbps
+        );
+        assert_eq!(run.metrics.violations, 0);
+    }
+    assert_eq!(*runs[0].stream, *runs[1].stream, "the same bytes whoever does the work");
+    let picture = h.render().unwrap();
+    if let Some(folder) = std::env::var_os("BLOCKMGARD_PICTURES") {
+        picture.save(std::path::Path::new(&folder).join("studio-gpu.png")).unwrap();
+    }
 }

@@ -96,6 +96,7 @@ impl State {
     fn add_run(&mut self, name: String, request: RunRequest, output: RunOutput) {
         let id = self.runs.next_id;
         self.runs.next_id += 1;
+        let name = self.runs.free_name(name);
         if output.metrics.violations > 0 {
             self.complain(format!("{name}: {} values miss their bound; see error / tau", output.metrics.violations));
         }

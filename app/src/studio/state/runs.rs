@@ -215,6 +215,13 @@ impl Runs {
         self.list.iter_mut().find(|r| r.id == id)
     }
 
+    /// A name that no run has yet: "Pyramid 16, ROI (2)".
+    pub fn free_name(&self, name: String) -> String {
+        let taken = |name: &String| self.list.iter().any(|r| r.name == *name);
+        let numbered = (2..).map(|i| format!("{name} ({i})"));
+        std::iter::once(name.clone()).chain(numbered).find(|n| !taken(n)).unwrap_or(name)
+    }
+
     /// Runs as the table shows them: pinned first, then by the sorted column, else by age.
     pub fn sorted(&self) -> Vec<&Run> {
         let mut rows: Vec<&Run> = self.list.iter().collect();
