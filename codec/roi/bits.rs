@@ -42,19 +42,6 @@ pub(super) fn runs_of_bits(bits: &[u8], bx0: usize, out: &mut Vec<Run>) {
     }
 }
 
-/// Voxel runs of whole blocks whose flag is not 0.
-pub(super) fn runs_of_flags(flags: &[u8], nx: usize) -> Vec<Run> {
-    let mut out: Vec<Run> = Vec::new();
-    for bx in (0..flags.len()).filter(|&bx| flags[bx] != 0) {
-        let run = [bx as u32 * 8, (bx * 8 + 8).min(nx) as u32];
-        match out.last_mut() {
-            Some(last) if last[1] == run[0] => last[1] = run[1],
-            _ => out.push(run),
-        }
-    }
-    out
-}
-
 /// One bit per voxel of a whole volume: 1/32 of the size of f32 data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BitVolume {

@@ -2,7 +2,7 @@
 
 use super::bits::{self, BitVolume};
 use super::select::Selector;
-use crate::{Control, Region, Result};
+use crate::{Control, Result, Shape};
 use rayon::prelude::*;
 
 /// How much of a block a region holds.
@@ -15,9 +15,6 @@ pub enum Cover {
     /// Every voxel of the block.
     Full,
 }
-
-/// Up to this many rows of blocks are quicker done at once than handed to threads that may be busy with a job.
-const FEW_ROWS: usize = 512;
 
 /// One [`Cover`] per block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,42 +33,25 @@ impl BlockMask {
     pub fn touched(&self) -> usize {
         self.cover.iter().filter(|c| **c != Cover::None).count()
     }
-    /// Computes the blocks in `within` (a box of blocks) anew.
-    pub(super) fn update(
-        &mut self,
-        selector: &dyn Selector,
-        n: [usize; 3],
-        within: Region,
-        control: &Control,
-    ) -> Result<()> {
-        let [_, nby, nbx] = self.blocks;
+    /// The blocks of a region of a volume of this shape.
+    pub(super) fn of(selector: &dyn Selector, shape: &Shape, control: &Control) -> Result<Self> {
+        let mut mask = Self::empty(shape.blocks());
+        let [_, nby, nbx] = mask.blocks;
         let bounds = selector.bounds();
-        let hit = |a: usize, b: usize| b * 8 < bounds.hi[a] && b * 8 + 8 > bounds.lo[a];
-        // Blocks of a row that the bounds leave to be looked at.
-        let first = (bounds.lo[2] / 8).max(within.lo[2]);
-        let last = bounds.hi[2].div_ceil(8).min(within.hi[2]);
-        let update_row = |row: usize, cover: &mut [Cover]| {
+        if bounds.is_empty() {
+            return Ok(mask);
+        }
+        let [rows, columns, blocks]: [std::ops::Range<usize>; 3] =
+            std::array::from_fn(|a| bounds.lo[a] / 8..bounds.hi[a].div_ceil(8).min(mask.blocks[a]));
+        mask.cover.par_chunks_mut(nbx).enumerate().try_for_each(|(row, cover)| {
             let (bz, by) = (row / nby, row % nby);
-            if !(within.lo[1]..within.hi[1]).contains(&by) {
+            if !rows.contains(&bz) || !columns.contains(&by) {
                 return Ok(());
             }
             control.check()?;
-            cover[within.lo[2]..within.hi[2]].fill(Cover::None);
-            if bounds.is_empty() || !hit(0, bz) || !hit(1, by) || first >= last {
-                return Ok(());
-            }
-            selector.cover_row([bz, by], first, n, &mut cover[first..last])
-        };
-        let rows = within.lo[0] * nby..within.hi[0] * nby;
-        let cover = &mut self.cover[rows.start * nbx..rows.end * nbx];
-        let [depth, height, _] = within.shape();
-        if depth * height <= FEW_ROWS {
-            let mut numbered = rows.zip(cover.chunks_mut(nbx));
-            numbered.try_for_each(|(row, cover)| update_row(row, cover))
-        } else {
-            let numbered = cover.par_chunks_mut(nbx).enumerate();
-            numbered.try_for_each(|(i, cover)| update_row(rows.start + i, cover))
-        }
+            selector.cover_row([bz, by], blocks.start, shape.n, &mut cover[blocks.clone()])
+        })?;
+        Ok(mask)
     }
     /// The touched blocks as bits.
     pub(super) fn to_bits(&self) -> BitVolume {

@@ -22,7 +22,7 @@ pub use color::Color;
 pub use geometry::Geometry;
 pub use region::RegionMask;
 pub use resolve::{Part, ResolvedRegion, compose};
-pub use runs::{MaskRuns, Paint, RowDelta, Run};
+pub use runs::{MaskRuns, Run};
 pub use spec::{
     BoxShape, EllipsoidShape, Grow, Interval, MaskFile, PolygonShape, RegionShape, RegionSpec, RoiSpec, TierSpec,
     Tolerance,

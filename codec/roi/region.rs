@@ -3,11 +3,10 @@
 use super::bits::runs_of_bits;
 use super::blocks::BlockMask;
 use super::geometry::Geometry;
-use super::runs::common_runs;
 use super::select::{GeometrySelector, GrownBlocks, GrownVoxels, Selector, open_mask};
 use super::spec::{Grow, Interval, RegionShape, RegionSpec};
-use super::{Analysis, MaskRuns, Paint, RowDelta, Run};
-use crate::{Control, Error, Region, Result, Shape};
+use super::{Analysis, MaskRuns, Run};
+use crate::{Control, Error, Result, Shape};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -96,40 +95,7 @@ impl Interval {
 impl RegionMask<'_> {
     /// How much of each block the region holds.
     pub fn blocks(&self, control: &Control) -> Result<BlockMask> {
-        let mut mask = BlockMask::empty(self.shape.blocks());
-        let all = Region { lo: [0; 3], hi: mask.blocks };
-        mask.update(&*self.selector, self.shape.n, all, control)?;
-        Ok(mask)
-    }
-    /// Brings a block mask up to date after the voxels in `changed` did.
-    pub fn update_blocks(&self, mask: &mut BlockMask, changed: &Region, control: &Control) -> Result<()> {
-        update_blocks(&*self.selector, &self.shape, mask, changed, control)
-    }
-    /// The voxels of one slice across `axis` as 0 and 1, C order over the two other axes.
-    pub fn mask_plane(&self, axis: usize, index: usize) -> Result<Vec<u8>> {
-        let n = self.shape.n;
-        if axis > 2 || index >= n[axis] {
-            return Err(Error::invalid(format!("there is no slice {index} across axis {axis} in {}", self.shape)));
-        }
-        let (rows, columns) = match axis {
-            0 => (n[1], n[2]),
-            1 => (n[0], n[2]),
-            _ => (n[0], n[1]),
-        };
-        let mut plane = vec![0u8; rows * columns];
-        plane.par_chunks_mut(columns).enumerate().try_for_each_init(Vec::new, |bits, (row, out)| {
-            if axis == 2 {
-                for (y, o) in out.iter_mut().enumerate() {
-                    *o = self.bits(row, y, index / 8, index / 8 + 1, bits)?[0] >> (index % 8) & 1;
-                }
-                return Ok(());
-            }
-            let (z, y) = if axis == 0 { (index, row) } else { (row, index) };
-            let bits = self.bits(z, y, 0, columns.div_ceil(8), bits)?;
-            out.iter_mut().enumerate().for_each(|(x, o)| *o = bits[x / 8] >> (x % 8) & 1);
-            Ok(())
-        })?;
-        Ok(plane)
+        BlockMask::of(&*self.selector, &self.shape, control)
     }
     /// The runs of row `(z, y)` inside the region that lie in the blocks of the voxels `x0 .. x1`, appended to `out`.
     pub fn row_runs(&self, z: usize, y: usize, x0: usize, x1: usize, out: &mut Vec<Run>) -> Result<()> {
@@ -140,22 +106,10 @@ impl RegionMask<'_> {
         }
         Ok(())
     }
-    /// Cuts sorted runs of row `(z, y)` down to the region, for a brush that paints only there
-    /// ([`MaskRuns::paint_where`]).
-    pub fn keep_runs(&self, z: usize, y: usize, runs: &mut Vec<Run>) -> Result<()> {
-        let (Some(first), Some(end)) = (runs.first().map(|r| r[0]), runs.iter().map(|r| r[1]).max()) else {
-            return Ok(());
-        };
-        let mut inside = Vec::new();
-        self.row_runs(z, y, first as usize, end as usize, &mut inside)?;
-        *runs = common_runs(runs, &inside);
-        Ok(())
-    }
     /// The region as painted voxels.
     pub fn to_runs(&self, control: &Control) -> Result<MaskRuns> {
         let [nz, ny, nx] = self.shape.n;
         let mut mask = MaskRuns::new(self.shape)?;
-        let mut unneeded = RowDelta::default();
         for z in 0..nz {
             control.check()?;
             let rows: Vec<Vec<Run>> = (0..ny)
@@ -166,9 +120,8 @@ impl RegionMask<'_> {
                 })
                 .collect::<Result<_>>()?;
             for (y, runs) in rows.iter().enumerate() {
-                mask.paint_row(z, y, runs, Paint::Set, &mut unneeded);
+                mask.add_row(z, y, runs);
             }
-            unneeded = RowDelta::default();
         }
         Ok(mask)
     }
@@ -193,26 +146,4 @@ impl RegionMask<'_> {
         }
         Ok(true)
     }
-}
-
-impl MaskRuns {
-    /// Brings a block mask up to date after the voxels in `changed` did ([`RowDelta::bounds`]).
-    pub fn update_blocks(&self, mask: &mut BlockMask, changed: &Region, control: &Control) -> Result<()> {
-        update_blocks(&self, &self.shape(), mask, changed, control)
-    }
-}
-
-fn update_blocks(
-    selector: &dyn Selector,
-    shape: &Shape,
-    mask: &mut BlockMask,
-    changed: &Region,
-    control: &Control,
-) -> Result<()> {
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let within = Region { lo: changed.lo.map(|v| v / 8), hi: changed.hi.map(|v| v.div_ceil(8)) };
-    let within = within.intersect(&Region { lo: [0; 3], hi: mask.blocks });
-    mask.update(selector, shape.n, within, control)
 }

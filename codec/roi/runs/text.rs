@@ -1,6 +1,6 @@
 //! Painted masks as text inside a spec: base64 of zstd-compressed gaps and lengths, or a plain list for people.
 
-use super::{MaskRuns, Paint, RowDelta, Run};
+use super::{MaskRuns, Run};
 use crate::Shape;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use schemars::JsonSchema;
@@ -121,7 +121,7 @@ fn from_list(shape: Shape, list: &[Vec<usize>]) -> Result<MaskRuns, String> {
         if z >= shape.n[0] || y >= shape.n[1] || from >= to || to > shape.n[2] {
             return Err(wrong());
         }
-        mask.paint_row(z, y, &[[from as u32, to as u32]], Paint::Set, &mut RowDelta::default());
+        mask.add_row(z, y, &[[from as u32, to as u32]]);
     }
     Ok(mask)
 }
@@ -164,7 +164,7 @@ impl Filler {
     fn flush(&mut self) {
         let ny = self.mask.shape.n[1];
         let (z, y) = (self.row / ny, self.row % ny);
-        self.mask.paint_row(z, y, &self.runs, Paint::Set, &mut RowDelta::default());
+        self.mask.add_row(z, y, &self.runs);
         self.runs.clear();
     }
     fn finish(mut self) -> MaskRuns {

@@ -106,10 +106,9 @@ pub fn to_runs(mask: &BlockMask) -> anyhow::Result<roi::MaskRuns> {
         }
     }
     let mut out = roi::MaskRuns::new(mask.shape())?;
-    let mut delta = roi::RowDelta::default();
     for ((z, y), mut runs) in rows {
         runs.sort_unstable();
-        out.paint_row(z, y, &joined(&runs), roi::Paint::Set, &mut delta);
+        out.add_row(z, y, &runs);
     }
     Ok(out)
 }
@@ -125,17 +124,6 @@ fn byte_runs(bits: u8, x0: usize, out: &mut Vec<roi::Run>) {
             x += len;
         }
     }
-}
-
-fn joined(runs: &[roi::Run]) -> Vec<roi::Run> {
-    let mut out: Vec<roi::Run> = vec![];
-    for run in runs {
-        match out.last_mut() {
-            Some(last) if last[1] == run[0] => last[1] = run[1],
-            _ => out.push(*run),
-        }
-    }
-    out
 }
 
 /// The studio's ROI from a spec. Regions that only the library can resolve (mask files, grown regions)
@@ -210,32 +198,25 @@ fn from_shape(region: &RegionShape, shape: Shape) -> Option<RegionKind> {
         RegionShape::Polygon(p) if shape.rank == 3 => {
             Some(RegionKind::Polygon(Extruded { axis: p.axis, points: p.points.clone(), layers: p.from..p.to }))
         }
-        RegionShape::Painted(runs) if runs.shape().n == shape.n => {
-            let mut mask = BlockMask::new(shape);
-            for (z, y, runs) in runs.rows() {
-                runs.iter().for_each(|r| mask.fill_row(z, y, r[0] as usize..r[1] as usize));
-            }
-            Some(RegionKind::Painted(Arc::new(RwLock::new(mask))))
-        }
+        RegionShape::Painted(runs) if runs.shape().n == shape.n => Some(painted(runs, shape)),
         _ => None,
     }
+}
+
+/// The library's run lists as a painted mask.
+fn painted(runs: &roi::MaskRuns, shape: Shape) -> RegionKind {
+    let mut mask = BlockMask::new(shape);
+    for (z, y, runs) in runs.rows() {
+        runs.iter().for_each(|r| mask.fill_row(z, y, r[0] as usize..r[1] as usize));
+    }
+    RegionKind::Painted(Arc::new(RwLock::new(mask)))
 }
 
 /// Any region as painted voxels.
 fn resolved(region: &RegionSpec, analysis: &Analysis, folder: &Path, control: &Control) -> anyhow::Result<RegionKind> {
     let shape = analysis.volume().shape;
-    let bound = region.resolve(analysis, folder, control)?;
-    let mut mask = BlockMask::new(shape);
-    let mut runs = vec![];
-    for z in 0..shape.n[0] {
-        control.check()?;
-        for y in 0..shape.n[1] {
-            runs.clear();
-            bound.row_runs(z, y, 0, shape.n[2], &mut runs)?;
-            runs.iter().for_each(|r| mask.fill_row(z, y, r[0] as usize..r[1] as usize));
-        }
-    }
-    Ok(RegionKind::Painted(Arc::new(RwLock::new(mask))))
+    let runs = region.resolve(analysis, folder, control)?.to_runs(control)?;
+    Ok(painted(&runs, shape))
 }
 
 /// A mask file as a painted region, of one label or of all that are not 0; the library checks that its shape is the volume's.
