@@ -13,9 +13,15 @@ impl BitWriter {
     /// Appends the low `width` (0 to 64) bits of `value`.
     pub fn put(&mut self, value: u64, width: u32) {
         if width > 32 {
-            self.put(value, 32);
-            return self.put(value >> 32, width - 32);
+            self.put_few(value, 32);
+            return self.put_few(value >> 32, width - 32);
         }
+        self.put_few(value, width);
+    }
+
+    /// As [`BitWriter::put`], at most 32 bits.
+    #[inline(always)]
+    pub fn put_few(&mut self, value: u64, width: u32) {
         self.pending |= (value & ((1 << width) - 1)) << self.filled;
         self.filled += width;
         if self.filled >= 32 {

@@ -3,13 +3,30 @@
 //! Costs are linear in a histogram of bit lengths. Only the encoder needs this, but every backend must choose alike, so that the bytes are the same.
 
 use super::symbols::EXACT;
-use super::tables::{Class, LENGTHS, TABLES};
+use super::tables::{COST_WIDTH, LENGTHS, TABLES};
+use crate::simd::{Kernel, dispatch};
 
 /// How many nodes of a unit have a |q| of 0, 1, 2, ... 15 bits. Exact nodes are not counted.
 pub type Histogram = [u32; LENGTHS];
 
 /// The histogram of a unit and the number of its exact nodes.
 pub fn histogram(q: &[i16]) -> (Histogram, u32) {
+    dispatch(Count(q))
+}
+
+struct Count<'a>(&'a [i16]);
+
+impl Kernel for Count<'_> {
+    type Output = (Histogram, u32);
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        count(self.0)
+    }
+}
+
+#[inline(always)]
+fn count(q: &[i16]) -> (Histogram, u32) {
     let (mut least, mut most) = (0, 0);
     for &q in q {
         least = least.min(q);
@@ -30,22 +47,52 @@ pub fn histogram(q: &[i16]) -> (Histogram, u32) {
 }
 
 /// Counts in 16 bits, as narrow as the symbols, part by part.
+#[inline(always)]
 fn count_where(q: &[i16], condition: impl Fn(i16) -> bool) -> u32 {
-    q.chunks(1 << 15).map(|part| part.iter().fold(0u16, |n, &q| n + condition(q) as u16) as u32).sum()
+    let mut count = 0;
+    for part in q.chunks(1 << 15) {
+        let mut here = 0u16;
+        for &q in part {
+            here += condition(q) as u16;
+        }
+        count += here as u32;
+    }
+    count
 }
 
-/// The cheapest of `classes` (the first among equals) and its cost in 2^-12 bit.
-fn cheapest(histogram: &Histogram, classes: &[Class]) -> (usize, u64) {
-    let used = LENGTHS - histogram.iter().rev().take_while(|&&n| n == 0).count();
-    let mut best = (0, u64::MAX);
-    for (index, class) in classes.iter().enumerate() {
-        let cost = histogram[..used].iter().zip(&class.cost).map(|(&n, &c)| n as u64 * c as u64).sum();
-        if cost < best.1 {
-            best = (index, cost);
-        }
-    }
-    best
+/// The cheapest of the first `count` classes (the first among equals) and its cost in 2^-12 bit.
+fn cheapest(histogram: &Histogram, count: usize) -> (usize, u64) {
+    dispatch(Cheapest { histogram, count })
 }
+
+struct Cheapest<'a> {
+    histogram: &'a Histogram,
+    count: usize,
+}
+
+impl Kernel for Cheapest<'_> {
+    type Output = (usize, u64);
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let costs = &TABLES.costs;
+        let mut sums = [0u32; COST_WIDTH];
+        for (&n, costs) in self.histogram.iter().zip(costs).filter(|(n, _)| **n > 0) {
+            for (sum, cost) in sums.iter_mut().zip(costs) {
+                *sum += n * cost;
+            }
+        }
+        let sums = &sums[..self.count];
+        let mut least = u32::MAX;
+        for &sum in sums {
+            least = least.min(sum);
+        }
+        (sums.iter().position(|&sum| sum == least).unwrap_or(0), least as u64)
+    }
+}
+
+/// A unit has at most so many nodes: its cost fits 32 bits.
+const MOST_NODES: usize = 1 << 14;
 
 /// How a unit is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +111,7 @@ pub const PLAIN: u8 = 62;
 
 /// The form of a unit and its estimated size in 2^-12 bit. `delta` is empty when the chunk has no exact node.
 pub fn choose(q: &[i16], delta: &[u64], bits: u32) -> (Form, u64) {
+    assert!(q.len() <= MOST_NODES);
     let (histogram, exact) = histogram(q);
     if histogram[0] as usize == q.len() {
         return (Form::Zero, 0);
@@ -71,7 +119,7 @@ pub fn choose(q: &[i16], delta: &[u64], bits: u32) -> (Form, u64) {
     if exact as usize == q.len() {
         return choose_exact(delta, bits);
     }
-    let (class, cost) = cheapest(&histogram, &TABLES.quantized);
+    let (class, cost) = cheapest(&histogram, TABLES.quantized.len());
     (Form::Quantized(class as u8), cost + ((exact as u64 * (bits as u64 + 27)) << 12))
 }
 
@@ -88,7 +136,7 @@ fn choose_exact(delta: &[u64], bits: u32) -> (Form, u64) {
         let k = (d >> shift).min(1 << 14).div_ceil(2);
         histogram[64 - k.leading_zeros() as usize] += 1;
     }
-    let (table, cost) = cheapest(&histogram, &TABLES.quantized[..TABLES.symbols.len()]);
+    let (table, cost) = cheapest(&histogram, TABLES.symbols.len());
     let escapes = delta.iter().filter(|&d| d >> shift >= 256).count() as u64;
     let total = cost + ((delta.len() as u64 * shift as u64 + escapes * bits as u64) << 12);
     let plain = (delta.len() as u64 * bits as u64) << 12;

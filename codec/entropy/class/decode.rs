@@ -7,6 +7,7 @@ use super::slots::{Contexts, Slots, class_rounds};
 use super::stream::{StreamParts, range, unzigzag};
 use super::symbols::{ChunkLayout, ChunkSymbols, EXACT, Unit};
 use super::tables::{EXACT_CLASS, TABLES};
+use crate::simd::{Kernel, dispatch};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -108,23 +109,10 @@ impl Stream<'_> {
         let table = &TABLES.symbols[class.table as usize];
         self.tokens.resize(nodes.len(), 0);
         self.decoder.get(table, &mut self.tokens);
+        let width = class.shift as u32;
+        self.lists.expect_raw(nodes.len(), width)?;
         let q = &mut symbols.q[nodes.clone()];
-        if class.shift == 0 {
-            for (q, &token) in q.iter_mut().zip(&self.tokens) {
-                *q = unzigzag(token as u16);
-            }
-        } else {
-            let width = class.shift as u32;
-            self.lists.expect_raw(nodes.len(), width)?;
-            let low = (1u64 << width) - 1;
-            for (q, tokens) in q.chunks_mut(4).zip(self.tokens.chunks(4)) {
-                let mut bits = self.lists.raw.get(width * tokens.len() as u32);
-                for (q, &token) in q.iter_mut().zip(tokens) {
-                    *q = unzigzag((token as u16) << width | (bits & low) as u16);
-                    bits >>= width;
-                }
-            }
-        }
+        dispatch(Symbols { tokens: &self.tokens, width, raw: &mut self.lists.raw, q });
         if !self.tokens.contains(&table.escape()) {
             return Ok(());
         }
@@ -177,6 +165,41 @@ impl Stream<'_> {
             return Err(Error::corrupt("entries are left over in its lists"));
         }
         Ok(())
+    }
+}
+
+/// From tokens and raw low bits to symbols.
+struct Symbols<'a, 'b> {
+    tokens: &'a [u8],
+    /// Raw bits of a node, at most 8; enough of them are there.
+    width: u32,
+    raw: &'a mut BitReader<'b>,
+    q: &'a mut [i16],
+}
+
+impl Kernel for Symbols<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { tokens, width, raw, q } = self;
+        if width == 0 {
+            for (q, &token) in q.iter_mut().zip(tokens) {
+                *q = unzigzag(token as u16);
+            }
+            return;
+        }
+        let low = (1u64 << width) - 1;
+        let pair = 0x1_0000_0001 * ((1 << (2 * width)) - 1);
+        for (q, tokens) in q.chunks_mut(4).zip(tokens.chunks(4)) {
+            let bits = raw.get(width * tokens.len() as u32);
+            // Four nodes apart in one word.
+            let pairs = (bits | bits << (32 - 2 * width)) & pair;
+            let words = (pairs | pairs << (16 - width)) & (0x1_0001_0001_0001 * low);
+            for (i, (q, &token)) in q.iter_mut().zip(tokens).enumerate() {
+                *q = unzigzag((token as u16) << width | (words >> (16 * i)) as u16);
+            }
+        }
     }
 }
 

@@ -9,6 +9,8 @@ mod avx2;
 mod avx512;
 
 use super::tables::{EncodeEntry, PROB_BITS, PROB_SUM, Table};
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{Instructions, instructions};
 
 /// Most lanes of one stream.
 pub const MAX_LANES: usize = 32;
@@ -34,8 +36,9 @@ impl Vector {
         let mut all = [Some(Self::None), None, None];
         #[cfg(target_arch = "x86_64")]
         {
-            all[1] = (lanes >= avx2::WIDTH && avx2::available()).then_some(Self::Avx2);
-            all[2] = (lanes >= avx512::WIDTH && avx512::available()).then_some(Self::Avx512);
+            let best = instructions();
+            all[1] = (lanes >= avx2::WIDTH && best >= Instructions::Avx2).then_some(Self::Avx2);
+            all[2] = (lanes >= avx512::WIDTH && best == Instructions::Avx512).then_some(Self::Avx512);
         }
         all.into_iter().flatten()
     }

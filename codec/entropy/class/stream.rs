@@ -7,6 +7,7 @@ use super::rans::{Encoder, MAX_LANES, STATE_MIN};
 use super::slots::{Contexts, Slots, class_rounds};
 use super::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileRef, Unit};
 use super::tables::{EXACT_CLASS, TABLES, Table};
+use crate::simd::{Kernel, dispatch};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -71,10 +72,12 @@ fn little_endian(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(all)
 }
 
+#[inline(always)]
 fn zigzag(q: i16) -> u16 {
     ((q << 1) ^ (q >> 15)) as u16
 }
 
+#[inline(always)]
 pub fn unzigzag(z: u16) -> i16 {
     (z >> 1) as i16 ^ -((z & 1) as i16)
 }
@@ -167,9 +170,7 @@ fn tokens_of(form: Form, symbols: &ChunkSymbols, nodes: Range<usize>, tokens: &m
             // the zigzag of an exact node is 0xffff, beyond every table
             let (shift, escape) = (class.shift, table.escape() as u16);
             tokens.resize(nodes.len(), 0);
-            for (token, &q) in tokens.iter_mut().zip(&symbols.q[nodes]) {
-                *token = (zigzag(q) >> shift).min(escape) as u8;
-            }
+            dispatch(Tokens { q: &symbols.q[nodes], shift, escape, tokens });
             Some(table)
         }
         Form::Exact { table: ALL_EQUAL | PLAIN, .. } => None,
@@ -179,6 +180,70 @@ fn tokens_of(form: Form, symbols: &ChunkSymbols, nodes: Range<usize>, tokens: &m
             tokens.clear();
             tokens.extend(symbols.delta[nodes].iter().map(|&d| (d >> shift).min(escape) as u8));
             Some(table)
+        }
+    }
+}
+
+/// Appends the low bits of each zigzag.
+struct LowBits<'a> {
+    q: &'a [i16],
+    /// At most 8.
+    shift: u32,
+    raw: &'a mut BitWriter,
+}
+
+impl Kernel for LowBits<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { q, shift, raw } = self;
+        let low = (1u64 << shift) - 1;
+        let (fours, rest) = q.as_chunks::<4>();
+        for four in fours {
+            // Four nodes in one word, moved together.
+            let mut words = 0;
+            for (i, &q) in four.iter().enumerate() {
+                words |= (zigzag(q) as u64 & low) << (16 * i);
+            }
+            let pairs = (words | words >> (16 - shift)) & 0xffff_0000_ffff;
+            raw.put_few((pairs | pairs >> (32 - 2 * shift)) & 0xffff_ffff, 4 * shift);
+        }
+        rest.iter().for_each(|&q| raw.put_few(zigzag(q) as u64 & low, shift));
+    }
+}
+
+/// The largest zigzag.
+struct Largest<'a>(&'a [i16]);
+
+impl Kernel for Largest<'_> {
+    type Output = u16;
+
+    #[inline(always)]
+    fn run(self) -> u16 {
+        let mut largest = 0;
+        for &q in self.0 {
+            largest = largest.max(zigzag(q));
+        }
+        largest
+    }
+}
+
+/// Tokens of quantized nodes.
+struct Tokens<'a> {
+    q: &'a [i16],
+    shift: u8,
+    escape: u16,
+    tokens: &'a mut [u8],
+}
+
+impl Kernel for Tokens<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (token, &q) in self.tokens.iter_mut().zip(self.q) {
+            *token = (zigzag(q) >> self.shift).min(self.escape) as u8;
         }
     }
 }
@@ -215,14 +280,9 @@ impl Lists {
         let (shift, escape) = (class.shift, TABLES.symbols[class.table as usize].escape() as u16);
         let q = &symbols.q[nodes.clone()];
         if shift > 0 {
-            // at most 8 bits a node: four nodes at a time
-            let low = (1u64 << shift) - 1;
-            for four in q.chunks(4) {
-                let bits = four.iter().rev().fold(0, |bits, &q| bits << shift | (zigzag(q) as u64 & low));
-                self.raw.put(bits, shift as u32 * four.len() as u32);
-            }
+            dispatch(LowBits { q, shift: shift as u32, raw: &mut self.raw });
         }
-        if q.iter().fold(0, |most, &q| most.max(zigzag(q))) >> shift < escape {
+        if dispatch(Largest(q)) >> shift < escape {
             return;
         }
         for (&q, node) in q.iter().zip(nodes).filter(|(q, _)| zigzag(**q) >> shift >= escape) {

@@ -130,6 +130,9 @@ pub struct Class {
     pub cost: [u32; LENGTHS],
 }
 
+/// Room for all quantized classes in whole vectors.
+pub const COST_WIDTH: usize = CLASS_COUNT.next_multiple_of(16);
+
 /// Numbers of bits that |q| can have.
 pub const LENGTHS: usize = 16;
 
@@ -145,6 +148,8 @@ pub struct Tables {
     pub symbols: Vec<Table>,
     /// The quantized classes.
     pub quantized: Vec<Class>,
+    /// Their costs, by bit length and class.
+    pub costs: [[u32; COST_WIDTH]; LENGTHS],
     /// Tables of classes, by the group of the last class of the slot, then that of the parent's slot.
     pub classes: Vec<Table>,
     /// 64 equal tokens.
@@ -153,10 +158,13 @@ pub struct Tables {
 
 pub static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let symbols: Vec<Table> = params::SHAPES.iter().map(Table::from_shape).collect();
+    let quantized: Vec<Class> = (0..CLASS_COUNT).map(|c| quantized_class(c, &symbols)).collect();
+    let cost = |length: usize, class: usize| quantized.get(class).map_or(0, |c| c.cost[length]);
     Tables {
-        quantized: (0..CLASS_COUNT).map(|c| quantized_class(c, &symbols)).collect(),
+        costs: std::array::from_fn(|length| std::array::from_fn(|class| cost(length, class))),
         classes: (0..CLASS_GROUPS * CLASS_GROUPS).map(|row| Table::new(&class_weights(row))).collect(),
         uniform: Table::from_frequencies(vec![32; 64]),
+        quantized,
         symbols,
     }
 });

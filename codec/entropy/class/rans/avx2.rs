@@ -34,11 +34,6 @@ const fn permutations(spread: bool) -> [[i32; WIDTH]; 256] {
     all
 }
 
-/// Whether this machine can run [`encode`] and [`decode`].
-pub fn available() -> bool {
-    is_x86_feature_detected!("avx2")
-}
-
 /// All ones in the lanes below `count`.
 #[target_feature(enable = "avx2")]
 fn lanes_below(count: usize) -> __m256i {

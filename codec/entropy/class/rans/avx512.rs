@@ -7,11 +7,6 @@ use std::arch::x86_64::*;
 /// States in one register.
 pub const WIDTH: usize = 16;
 
-/// Whether this machine can run [`encode`] and [`decode`].
-pub fn available() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl")
-}
-
 /// The lanes `half * 16 ..` that take part in a round of `left` tokens.
 fn active(left: usize, half: usize) -> u16 {
     let count = left.saturating_sub(half * WIDTH).min(WIDTH);
@@ -21,7 +16,7 @@ fn active(left: usize, half: usize) -> u16 {
 /// Decodes `tokens` round by round; returns the position after the last word.
 ///
 /// # Safety
-/// Needs the features of [`available`]. `lanes` is 16 or 32, and `words` holds at least `at + tokens.len() + 16` words.
+/// Needs [`crate::simd::Instructions::Avx512`]. `lanes` is 16 or 32, and `words` holds at least `at + tokens.len() + 16` words.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub unsafe fn decode(
     table: &Table,
@@ -73,7 +68,7 @@ const SMALL: usize = 2 * WIDTH;
 /// Encodes `tokens` backwards; returns the position of the first word.
 ///
 /// # Safety
-/// Needs the features of [`available`]. `lanes` is 16 or 32, every token is one of the table, and
+/// Needs [`crate::simd::Instructions::Avx512`]. `lanes` is 16 or 32, every token is one of the table, and
 /// `tokens.len() <= at <= words.len()`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub unsafe fn encode(
