@@ -151,3 +151,26 @@ fn a_brush_masked_by_a_gradient_paints_only_where_the_gradient_is_steep() {
     drag(&mut h, PointerButton::Primary, c - vec2(60.0, 40.0), c + vec2(60.0, 40.0));
     assert!(masked > 0 && masked < painted(&h) / 2, "{masked} of {}", painted(&h));
 }
+
+#[test]
+fn the_threshold_handle_that_was_pressed_moves_however_fast_the_drag() {
+    let mut h = window([32, 32, 32]);
+    key(&mut h, Modifiers::NONE, Key::T);
+    let stats = h.state().state.document.as_ref().unwrap().stats.clone().unwrap();
+    let (lo, hi) = (stats.min + 0.5 * stats.range(), stats.min + 0.9 * stats.range());
+    let tools = Tools { measure: Measure::Value, lo, hi, ..h.state().state.tools.clone() };
+    h.state_mut().state.apply(Command::Tools(Box::new(tools)));
+    settle(&mut h);
+    let rect = h.get_by_label("Threshold interval").rect();
+    let at = |part: f32| egui::pos2(rect.left() + part * rect.width(), rect.center().y);
+    h.event(Event::PointerMoved(at(0.9)));
+    h.step();
+    button(&h, at(0.9), PointerButton::Primary, true);
+    h.event(Event::PointerMoved(at(0.55)));
+    h.step();
+    button(&h, at(0.55), PointerButton::Primary, false);
+    settle(&mut h);
+    let tools = &h.state().state.tools;
+    assert_eq!(tools.lo, lo);
+    assert!((tools.hi - stats.min - 0.55 * stats.range()).abs() < 0.02 * stats.range(), "{}", tools.hi);
+}

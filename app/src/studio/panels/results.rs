@@ -10,11 +10,11 @@ use eframe::egui::{self, Align, Key, Layout, RichText, Ui, vec2};
 use egui_extras::{Column as Width, TableBuilder};
 
 const COLUMNS: [(Column, &str, &str, f32); 10] = [
-    (Column::Name, "Run", "Double-click to rename", 200.0),
+    (Column::Name, "Run", "Double-click to rename", 180.0),
     (Column::Ratio, "Ratio", "Original bytes over stream bytes", 62.0),
     (Column::Bits, "Bits/value", "Stream bits per value", 74.0),
-    (Column::Compress, "Compress GB/s", "End to end, and in the kernels", 112.0),
-    (Column::Decompress, "Decompress GB/s", "Whole volume into memory (beyond 512 MB, into a temporary file)", 112.0),
+    (Column::Compress, "Compress GB/s", "End to end, and in the kernels", 104.0),
+    (Column::Decompress, "Decompress GB/s", "Whole volume into memory (beyond 512 MB, into a temporary file)", 110.0),
     (Column::Error, "Max err/tau", "Largest error over its block's tolerance, worst tier", 84.0),
     (Column::Psnr, "PSNR dB", "20 log10(range / RMSE), all values", 66.0),
     (Column::RoiPsnr, "ROI PSNR", "The same over the blocks of the ROI tiers", 70.0),

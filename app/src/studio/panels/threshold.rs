@@ -127,9 +127,12 @@ fn histogram(ui: &mut Ui, state: &State, tools: &mut Tools, stats: &Stats) {
     }
     let id = Id::unique("threshold handle");
     if let Some(p) = response.interact_pointer_pos() {
-        if response.drag_started() || response.clicked() {
-            let (a, b) = ((p.x - x_of(lo)).abs(), (p.x - x_of(hi)).abs());
-            ui.data_mut(|d| d.insert_temp(id, a <= b));
+        if ui.input(|i| i.pointer.any_pressed()) {
+            // Where the button went down: in a slow frame the pointer is far from there already.
+            let from = ui.input(|i| i.pointer.press_origin()).unwrap_or(p).x;
+            let (a, b) = ((from - x_of(lo)).abs(), (from - x_of(hi)).abs());
+            let low = if (a - b).abs() < 1.0 { p.x <= from } else { a < b };
+            ui.data_mut(|d| d.insert_temp(id, low));
         }
         let low = ui.data(|d| d.get_temp::<bool>(id)).unwrap_or(true);
         let v = from_value(stats, tools.measure, v_of(p.x));
