@@ -23,20 +23,38 @@ fn cuda() -> Option<Cuda> {
     if std::env::var_os(EMULATED).is_some() { Some(opened.unwrap()) } else { opened.ok() }
 }
 
+fn case_count() -> u64 {
+    std::env::var("BLOCKMGARD_TEST_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(60)
+}
+
 #[test]
 fn random_frames_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() {
     let Some(cuda) = cuda() else { return };
-    let count = std::env::var("BLOCKMGARD_TEST_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(60);
-    for seed in 0..count {
+    for seed in 0..case_count() {
         cases::compare(&cuda, &cases::Case::random(seed));
     }
 }
 
 #[test]
+fn random_hybrid_frames_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() {
+    let Some(strict) = cuda() else { return };
+    let helped = cuda().unwrap().with_cpu();
+    let mut on_gpu = 0;
+    for seed in 0..case_count() {
+        let case = cases::Case::hybrid(seed);
+        cases::compare(if case.has_kernels() { &strict } else { &helped }, &case);
+        on_gpu += case.has_kernels() as u64;
+    }
+    assert!(4 * on_gpu >= case_count(), "{on_gpu} cases had kernels");
+}
+
+#[test]
 fn damaged_chunks_are_refused_as_on_the_cpu() {
     let Some(cuda) = cuda() else { return };
+    let cuda = cuda.with_cpu();
     for seed in 0..6 {
         cases::damage(&cuda, &cases::Case::random(1000 + seed));
+        cases::damage(&cuda, &cases::Case::hybrid(1000 + seed));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The plain Rust backend: the definition that every other backend must match byte for byte.
 
-use super::{Backend, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use super::{Backend, FrameInput, FrameParts, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
 use crate::transform::{hybrid, pyramid};
 use crate::{Control, Mode, Region, Result};
 
@@ -31,6 +31,12 @@ fn decode<T: pyramid::Real>(
 impl Backend for Cpu {
     fn describe(&self) -> String {
         format!("CPU, {} threads", rayon::current_num_threads())
+    }
+    fn stage_times_f32(&self, input: &FrameInput<f32>, control: &Control) -> Result<StageTimes> {
+        hybrid::time_frame(input, &mut FrameParts::default(), control)
+    }
+    fn stage_times_f64(&self, input: &FrameInput<f64>, control: &Control) -> Result<StageTimes> {
+        hybrid::time_frame(input, &mut FrameParts::default(), control)
     }
     fn encode_f32(&self, input: &FrameInput<f32>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
         encode(input, sink, control)

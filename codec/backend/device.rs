@@ -90,7 +90,7 @@ pub fn open(device: &Device) -> Result<Opened> {
     match device {
         Device::Cpu => Ok(cpu("asked for".into())),
         Device::Cuda(gpus) => Ok(Opened { backend: open_gpus(gpus)?, reason: "asked for".into() }),
-        Device::Auto => Ok(match open_first_gpu() {
+        Device::Auto => Ok(match open_gpus(&Gpus::First) {
             Ok(backend) => Opened { backend, reason: "first usable GPU".into() },
             Err(error) => cpu(error.message),
         }),
@@ -99,17 +99,7 @@ pub fn open(device: &Device) -> Result<Opened> {
 
 #[cfg(feature = "cuda")]
 fn open_gpus(gpus: &Gpus) -> Result<Box<dyn Backend>> {
-    Ok(Box::new(super::cuda::Cuda::open(gpus)?))
-}
-
-#[cfg(feature = "cuda")]
-fn open_first_gpu() -> Result<Box<dyn Backend>> {
-    Ok(Box::new(super::cuda::Cuda::open(&Gpus::First)?.with_cpu()))
-}
-
-#[cfg(not(feature = "cuda"))]
-fn open_first_gpu() -> Result<Box<dyn Backend>> {
-    open_gpus(&Gpus::First)
+    Ok(Box::new(super::cuda::Cuda::open(gpus)?.with_cpu()))
 }
 
 #[cfg(not(feature = "cuda"))]

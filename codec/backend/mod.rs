@@ -6,7 +6,7 @@ pub mod cuda;
 pub mod device;
 mod frame_parts;
 
-use crate::{Control, Element, Params, Region, Result, ToleranceMap, volume::Field};
+use crate::{Control, Element, Error, ErrorKind, Params, Region, Result, ToleranceMap, volume::Field};
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
@@ -53,10 +53,40 @@ pub trait RegionSink<T: Element>: Sync {
     fn put(&self, region: &Region, values: &[T]) -> Result<()>;
 }
 
+/// Milliseconds of the stages of encoding one frame in the hybrid mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StageTimes {
+    /// Decomposition and quantization of the finest local level, one stage on every device. On the CPU its symbols are
+    /// spelt out as tokens here, too.
+    pub local: f64,
+    /// Decomposition, quantization and recomposition of the other levels.
+    pub coarse: f64,
+    /// Histogram, codebook, bits.
+    pub lossless: f64,
+}
+
+impl StageTimes {
+    pub fn total(&self) -> f64 {
+        self.local + self.coarse + self.lossless
+    }
+}
+
 /// A codec of whole frames on some hardware.
 pub trait Backend: Send + Sync {
     /// One line for people: which device and why.
     fn describe(&self) -> String;
+    /// Encodes a frame in the hybrid mode and times the stages, without copies between host and device.
+    fn stage_times_f32(&self, _input: &FrameInput<f32>, _control: &Control) -> Result<StageTimes> {
+        Err(Error::new(ErrorKind::Device, "this device does not tell the stages of its work apart"))
+    }
+    fn stage_times_f64(&self, _input: &FrameInput<f64>, _control: &Control) -> Result<StageTimes> {
+        Err(Error::new(ErrorKind::Device, "this device does not tell the stages of its work apart"))
+    }
+    /// Milliseconds that kernels took to encode all frames of the hybrid mode so far; `None` for a device that works
+    /// where the values are, so that the time in the codec is that time.
+    fn kernel_ms(&self) -> Option<f64> {
+        None
+    }
     fn encode_f32(&self, input: &FrameInput<f32>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
     fn encode_f64(&self, input: &FrameInput<f64>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
     /// Decodes the part of the frame inside `region`, reading only the chunks it needs.

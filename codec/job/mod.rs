@@ -8,6 +8,7 @@ mod preview;
 mod report;
 mod search;
 mod sink;
+pub mod tune;
 mod view;
 
 pub use compress::{compress, compress_into, compress_to_vec, value_extent};

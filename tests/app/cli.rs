@@ -226,3 +226,43 @@ fn ctrl_c_leaves_no_half_file() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert_eq!(names(here), ["large.f32"]);
 }
+
+#[test]
+fn a_time_budget_needs_the_device_measured_once_and_then_picks_levels() {
+    let (folder, _) = folder();
+    let here = folder.path();
+    let arguments =
+        ["compress", "wave.f32", "-o", "w.bmg", "--dims", "20x30x40", "--f32", "--abs", "0.01", "--device", "cpu"];
+    // The models go to a cache folder of the test's own, whatever the system calls it.
+    let with_cache = |arguments: &[&str]| {
+        let mut command = program(arguments, here);
+        for name in ["XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"] {
+            command.env(name, here.join("cache"));
+        }
+        command.output().unwrap()
+    };
+    let budget = |ms: &'static str| with_cache(&[&arguments[..], &["--budget-ms", ms, "--json"]].concat());
+    let unmeasured = budget("1000");
+    assert_eq!(unmeasured.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unmeasured.stderr).contains("blockmgard tune"));
+    let tuned = with_cache(&["tune", "--device", "cpu", "--json"]);
+    assert!(tuned.status.success(), "{}", String::from_utf8_lossy(&tuned.stderr));
+    let tuned: Value = serde_json::from_slice(&tuned.stdout).unwrap();
+    assert!(tuned["models"]["f32"]["local"]["peak"].as_f64().unwrap() > 0.0);
+    let made = budget("100000");
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    assert_eq!(made["params"]["mode"], "hybrid");
+    assert_eq!(made["params"]["local_levels"], 0);
+    assert!(made["params"]["global_levels"].as_u64().unwrap() >= 5);
+    assert!(made["budget"]["measured_ms"].as_f64().unwrap() > 0.0);
+    assert!(made["budget"]["choice"]["predicted_ms"].as_f64().unwrap() <= 100_000.0);
+    assert_eq!(budget("1e-9").status.code(), Some(2));
+}
+
+#[test]
+fn a_gpu_bench_without_a_gpu_says_so() {
+    let (folder, _) = folder();
+    let output = run(&["bench", "gpu", "--standin", "16x16x16"], folder.path());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || told.contains("NVIDIA"), "{told}");
+}

@@ -4,7 +4,7 @@ use crate::memory::Values;
 use blockmgard::backend::{Backend, Cpu, Cuda, FrameInput, FrameParts, FrameShape};
 use blockmgard::params::Points;
 use blockmgard::volume::SliceField;
-use blockmgard::{Control, Element, Params, Region, Tier, ToleranceMap};
+use blockmgard::{Basis, Budget, Control, Element, Mode, Params, Region, Tier, ToleranceMap};
 
 /// A small generator, the same on every machine.
 struct Random(u64);
@@ -58,13 +58,29 @@ impl Case {
         let hi = std::array::from_fn(|a| lo[a] + 1 + r.below(n[a] - lo[a]));
         Self { seed, n, double: r.below(2) == 1, params, map, values, region: Region { lo, hi } }
     }
+    /// A case of the hybrid mode.
+    pub fn hybrid(seed: u64) -> Self {
+        let mut case = Self::random(seed);
+        let mut r = Random(!seed);
+        case.params = Params {
+            mode: Mode::Hybrid,
+            local_levels: [1, 1, 2, 3, 0][r.below(5)],
+            global_levels: r.below(4) as u8,
+            basis: [Basis::Hierarchical, Basis::Hierarchical, Basis::Projection][r.below(3)],
+            budget: [Budget::Coefficients, Budget::Uniform][r.below(2)],
+            ..Params::default()
+        };
+        case
+    }
+    /// Whether the kernels take the case to its end: no lossless tier, no values far beyond the tolerance.
+    pub fn has_kernels(&self) -> bool {
+        let largest = self.values.iter().fold(0f64, |m, v| m.max(v.abs()));
+        self.map.tiers.iter().all(|t| t.tau > largest * 1e-6)
+    }
     fn name(&self) -> String {
         let tiers: Vec<_> = self.map.tiers.iter().map(|t| t.tau).collect();
         let Self { seed, n, double, params, region, .. } = self;
-        format!(
-            "seed {seed}: {n:?} f64 {double} tile {} points {:?} tiers {tiers:?} box {region:?}",
-            params.tile, params.points
-        )
+        format!("seed {seed}: {n:?} f64 {double} {params:?} tiers {tiers:?} box {region:?}")
     }
 }
 
@@ -170,7 +186,9 @@ fn encode_both<T: Typed>(cuda: &Cuda, case: &Case) -> (FrameParts, f64) {
         panic!("{}: chunk {c}, {} bytes, {} on the CPU, apart from {at:?}", case.name(), a.len(), b.len());
     }
     assert_eq!(ours.chunks.len(), theirs.chunks.len(), "{}", case.name());
-    assert!(ours.coarse == theirs.coarse, "{}: coarse part", case.name());
+    let apart = ours.coarse.iter().zip(&theirs.coarse).position(|(a, b)| a != b);
+    let lengths = (ours.coarse.len(), theirs.coarse.len());
+    assert!(ours.coarse == theirs.coarse, "{}: coarse parts of {lengths:?} bytes, apart from {apart:?}", case.name());
     (theirs, max_abs.to_f64())
 }
 

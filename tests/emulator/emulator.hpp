@@ -93,6 +93,10 @@ struct __align__(16) uint4 {
 struct __align__(16) float4 {
     float x, y, z, w;
 };
+struct __align__(16) double2 {
+    double x, y;
+};
+inline double2 make_double2(double x, double y) { return {x, y}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
@@ -191,6 +195,9 @@ inline unsigned __brev(unsigned v) {
     unsigned r = 0;
     for (int i = 0; i < 32; i++) r |= ((v >> i) & 1) << (31 - i);
     return r;
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
+    return (unsigned)(((uint64_t)high << 32 | low) >> (by & 31));
 }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)(((uint64_t)a * b) >> 32); }
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {

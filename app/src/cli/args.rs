@@ -2,7 +2,7 @@
 
 use super::parse;
 use anyhow::{Context, Result};
-use blockmgard::backend::{Device, Opened};
+use blockmgard::backend::{Device, Gpus, Opened};
 use blockmgard::params::{Budget, Points};
 use blockmgard::volume::{self, DType, Dataset, OpenHints, StoredType, Volume};
 use blockmgard::{Basis, Entropy, Error, Mode, Params};
@@ -214,6 +214,11 @@ fn points(text: &str) -> blockmgard::Result<Points> {
 }
 
 impl Codec {
+    /// Whether the hierarchy of the hybrid mode, or another mode, is given.
+    pub fn fixes_hierarchy(&self) -> bool {
+        let other_mode = self.mode.is_some_and(|m| matches!(m, ModeArg::Pyramid));
+        other_mode || self.local_levels.is_some() || self.global_levels.is_some()
+    }
     pub fn params(&self) -> Params {
         let default = Params::default();
         let mode = |m| match m {
@@ -255,6 +260,14 @@ pub struct DeviceArg {
 }
 
 impl DeviceArg {
+    /// The GPUs asked for.
+    pub fn gpus(&self) -> Result<Gpus> {
+        match &self.device {
+            Device::Auto => Ok(Gpus::First),
+            Device::Cuda(gpus) => Ok(gpus.clone()),
+            Device::Cpu => Err(Error::invalid("this measures a GPU").remedy("leave --device out, or use cuda:0"))?,
+        }
+    }
     pub fn open(&self) -> Result<Opened> {
         blockmgard::backend::open(&self.device).with_context(|| format!("device {} cannot be used", self.device))
     }

@@ -1,6 +1,7 @@
 //! `blockmgard bench`: ratio and speed, medians of several runs, everything in memory.
 
 use super::args::{Codec, DeviceArg, Input};
+use super::bench_gpu::BenchGpu;
 use super::compress::{describe, dtype_name};
 use super::progress::Session;
 use super::tolerance::{ToleranceArgs, tiers_json};
@@ -9,13 +10,42 @@ use blockmgard::backend::Backend;
 use blockmgard::job::{self, Report};
 use blockmgard::stream::{Archive, Provenance};
 use blockmgard::volume::{DType, Volume};
-use blockmgard::{Control, Params, ToleranceMap};
-use clap::Args;
+use blockmgard::{Control, Error, Params, ToleranceMap};
+use clap::{Args, Subcommand};
 use serde_json::json;
 use std::time::Instant;
 
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Bench {
+    #[command(subcommand)]
+    pub what: Option<What>,
+    #[command(flatten)]
+    file: Option<FileBench>,
+}
+
+/// What is measured instead of a whole job.
+#[derive(Subcommand)]
+pub enum What {
+    /// The kernels of the GPU backend, device-resident and host to host
+    Gpu(Box<BenchGpu>),
+    /// The studio's frame times
+    #[cfg(feature = "studio")]
+    Ui,
+}
+
+impl Bench {
+    pub fn run(&self, session: &Session) -> Result<()> {
+        match (&self.what, &self.file) {
+            (Some(What::Gpu(gpu)), _) => gpu.run(session),
+            (_, Some(file)) => file.run(session),
+            _ => Err(Error::invalid("nothing to measure").remedy("name a file, or use `bench gpu`"))?,
+        }
+    }
+}
+
+#[derive(Args)]
+struct FileBench {
     #[command(flatten)]
     input: Input,
     /// Without a tolerance: REL 1e-3
@@ -31,14 +61,6 @@ pub struct Bench {
 }
 
 const DEFAULT_REL: f64 = 1e-3;
-
-#[cfg(feature = "studio")]
-impl Bench {
-    /// `bench ui` measures the studio instead of a codec.
-    pub fn asks_for_ui(&self) -> bool {
-        self.input.file == "ui"
-    }
-}
 
 /// One compression and decompression in memory.
 pub struct Timing {
@@ -81,8 +103,8 @@ pub fn median(figures: impl Iterator<Item = f64>) -> f64 {
     (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0
 }
 
-impl Bench {
-    pub fn run(&self, session: &Session) -> Result<()> {
+impl FileBench {
+    fn run(&self, session: &Session) -> Result<()> {
         let volume = self.input.volume()?;
         let opened = self.device.open()?;
         let (params, backend) = (self.codec.params(), &*opened.backend);

@@ -4,13 +4,17 @@ use super::args::{Codec, DeviceArg, Input};
 use super::parse;
 use super::progress::Session;
 use super::tolerance::{Resolved, ToleranceArgs, tiers_json, tiers_text};
+use super::tune;
 use anyhow::Result;
+use blockmgard::backend::Backend;
+use blockmgard::job::tune::Choice;
 use blockmgard::job::{self, Report};
 use blockmgard::stream::Provenance;
 use blockmgard::volume::{DType, Volume};
 use blockmgard::{Error, Params};
 use clap::Args;
 use serde_json::{Value, json};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -27,6 +31,9 @@ pub struct Compress {
     tolerance: ToleranceArgs,
     #[command(flatten)]
     codec: Codec,
+    /// Hybrid mode with the hierarchy that is predicted to keep this time in the device's kernels; needs `blockmgard tune`
+    #[arg(long, value_name = "MS")]
+    budget_ms: Option<f64>,
     #[command(flatten)]
     device: DeviceArg,
     /// Memory to keep within (1GiB): where a frame would not fit, smaller frames are cut, unless --frame is given
@@ -56,15 +63,42 @@ impl Compress {
     fn one(&self, volume: &Volume, out: &Path, session: &Session) -> Result<(Value, String)> {
         let opened = self.device.open()?;
         let backend = &*opened.backend;
-        let params = self.params(volume)?;
+        let (params, choice) = self.within_budget(volume, self.params(volume)?, backend)?;
         session.note(&format!("{}\n{}", describe(volume), opened.describe()));
         let resolved = self.tolerance.resolve(volume, &params, backend, None, session)?;
         session.note(&tiers_text(&resolved.map, &resolved.extent));
         let provenance = provenance(volume, resolved.roi.clone());
+        let before = backend.kernel_ms();
         let report = session.watch("compress", |control| {
             job::compress(volume, &resolved.map, &params, backend, out, &provenance, control)
         })?;
-        Ok((value(volume, &params, &resolved, &report, out), text(&resolved, &report, out)))
+        let (mut value, mut text) = (value(volume, &params, &resolved, &report, out), text(&resolved, &report, out));
+        if let Some(choice) = choice {
+            let in_kernels = backend.kernel_ms().zip(before).map(|(after, before)| after - before);
+            let measured = in_kernels.unwrap_or(report.kernel_seconds * 1e3);
+            value["budget"] = json!({ "choice": choice, "measured_ms": measured });
+            let Choice { local_levels, global_levels, predicted_ms } = choice;
+            let _ = write!(
+                text,
+                "\nL = {local_levels}, M = {global_levels}: predicted {predicted_ms:.3} ms, measured {measured:.3} ms"
+            );
+        }
+        Ok((value, text))
+    }
+    /// The settings that keep the budget, where there is one.
+    fn within_budget(
+        &self,
+        volume: &Volume,
+        params: Params,
+        backend: &dyn Backend,
+    ) -> Result<(Params, Option<Choice>)> {
+        let Some(budget) = self.budget_ms else { return Ok((params, None)) };
+        if self.codec.fixes_hierarchy() {
+            Err(Error::invalid("--budget-ms picks the hybrid mode's levels itself")
+                .remedy("leave -L, -M and --mode out"))?;
+        }
+        let (params, choice) = tune::within_budget(volume, params, backend, budget)?;
+        Ok((params, Some(choice)))
     }
     fn params(&self, volume: &Volume) -> Result<Params> {
         let mut params = self.codec.params();

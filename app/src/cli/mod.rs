@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod bench_gpu;
 mod compress;
 mod decompress;
 mod demo;
@@ -13,6 +14,7 @@ mod roi;
 #[cfg(feature = "studio")]
 mod studio;
 mod tolerance;
+mod tune;
 mod verify;
 
 use anyhow::Result;
@@ -52,8 +54,10 @@ enum Command {
     Roi(roi::Roi),
     /// Print the JSON schema of ROI specs
     Schema,
-    /// Measure ratio and speed on a file ("bench ui": the studio's frame times)
+    /// Measure ratio and speed on a file; "bench gpu": kernel by kernel; "bench ui": the studio's frame times
     Bench(bench::Bench),
+    /// Measure the stages of the hybrid mode on a device, for `compress --budget-ms`
+    Tune(tune::Tune),
     /// Run the main job on the bundled sample: a table, demo.png and demo.json
     Demo(demo::Demo),
     /// Open the studio; so does the program without a command
@@ -114,8 +118,9 @@ fn run(cli: Cli) -> Result<bool> {
             Ok(true)
         }
         #[cfg(feature = "studio")]
-        Command::Bench(c) if c.asks_for_ui() => studio::bench_ui(cli.json).map(|()| true),
+        Command::Bench(bench::Bench { what: Some(bench::What::Ui), .. }) => studio::bench_ui(cli.json).map(|()| true),
         Command::Bench(c) => c.run(&session()?).map(|()| true),
+        Command::Tune(c) => c.run(&session()?).map(|()| true),
         Command::Demo(c) => c.run(&session()?).map(|()| true),
         #[cfg(feature = "studio")]
         Command::Studio(c) => c.run().map(|()| true),

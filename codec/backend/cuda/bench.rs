@@ -1,7 +1,11 @@
 //! Times of the GPU backend: device-resident and host to host, and kernel by kernel.
 
+use super::gpu::Gpu;
+use super::hybrid::Hybrid;
+use super::pyramid::Pyramid;
 use super::{Cuda, Kept};
 use crate::backend::{Backend, FrameInput, FrameParts, FrameShape, FrameSink, FrameSource, RegionSink};
+use crate::transform::hybrid::frame::Frame;
 use crate::volume::{DType, SliceField};
 use crate::{Control, Error, Mode, Params, Region, Result, ToleranceMap};
 use rayon::prelude::*;
@@ -73,7 +77,7 @@ impl<T: Kept> RegionSink<T> for Whole<T> {
 /// Times one frame of `n` finite values, C order, on the first device of `cuda`.
 ///
 /// # Errors
-/// Those of the backend; [`crate::ErrorKind::InvalidArgument`] for the hybrid mode, which has no GPU bench yet.
+/// Those of the backend; [`crate::ErrorKind::Device`] for what has no kernels.
 pub fn bench_f32(
     cuda: &Cuda,
     values: &[f32],
@@ -108,8 +112,8 @@ fn bench<T: Kept>(
 where
     Cuda: Typed<T>,
 {
-    if params.mode == Mode::Hybrid || repeats == 0 || values.len() != n.iter().product::<usize>() {
-        return Err(Error::invalid("the GPU bench runs the pyramid, at least once, on a whole frame"));
+    if repeats == 0 || values.len() != n.iter().product::<usize>() {
+        return Err(Error::invalid("the GPU bench runs at least once, on a whole frame"));
     }
     let (gpu, bytes) = (&cuda.gpus[0], size_of_val(values));
     let max_abs = cuda.max_abs(values)?;
@@ -135,21 +139,7 @@ where
         Ok(ms)
     })?;
 
-    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
-    let pyramid = session.pyramid::<T>(gpu, n, params.tile)?;
-    pyramid.begin(gpu, &field)?;
-    // The clocks rise under load only.
-    let start = Instant::now();
-    while start.elapsed().as_secs_f64() < WARM_UP_S {
-        pyramid.encode(gpu, map, max_abs, params.points)?;
-        pyramid.decode_resident(gpu)?;
-        gpu.finish()?;
-    }
-    let reduce = repeat(repeats, || gpu.time(|| pyramid.max_abs(gpu).map(|_| ())))?;
-    let compress = repeat(repeats, || gpu.time(|| pyramid.encode(gpu, map, max_abs, params.points)))?;
-    let decompress = repeat(repeats, || gpu.time(|| pyramid.decode_resident(gpu)))?;
-    let mut kernels = gpu.profile(|| pyramid.encode(gpu, map, max_abs, params.points))?;
-    kernels.extend(gpu.profile(|| pyramid.decode_resident(gpu))?);
+    let resident = time_resident(cuda, &input, repeats)?;
 
     let size = encoded.coarse.len() + encoded.chunks.iter().map(Vec::len).sum::<usize>();
     let time = |ms| GpuTime::new(ms, bytes);
@@ -161,13 +151,68 @@ where
         ratio: bytes as f64 / size as f64,
         max_error_of_tau: max_error(values, &decoded, n, map),
         repeats,
-        max_abs: time(reduce),
-        compress: time(compress),
-        decompress: time(decompress),
+        max_abs: time(resident.max_abs),
+        compress: time(resident.compress),
+        decompress: time(resident.decompress),
         host_compress: time(host_compress),
         host_decompress: time(host_decompress),
-        kernels: kernels.into_iter().map(|(name, ms)| (name.to_string(), time(ms))).collect(),
+        kernels: resident.kernels.into_iter().map(|(name, ms)| (name.to_string(), time(ms))).collect(),
     })
+}
+
+/// Milliseconds on the device.
+struct Resident {
+    max_abs: f64,
+    compress: f64,
+    decompress: f64,
+    kernels: Vec<(&'static str, f64)>,
+}
+
+/// Times one frame between device memory and device memory.
+fn time_resident<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, repeats: usize) -> Result<Resident> {
+    let (gpu, n, params) = (&cuda.gpus[0], input.field.extents(), input.params);
+    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+    match params.mode {
+        Mode::Pyramid => {
+            let pyramid = session.pyramid::<T>(gpu, n, params.tile)?;
+            pyramid.begin(gpu, input.field)?;
+            let encode = |p: &mut Pyramid<T>| p.encode(gpu, input.tolerance, input.max_abs, params.points);
+            time_steps(gpu, pyramid, repeats, |p| p.max_abs(gpu).map(drop), encode, |p| p.decode_resident(gpu))
+        }
+        Mode::Hybrid => {
+            let hybrid = session.hybrid::<T>(gpu, n, params)?;
+            hybrid.begin(gpu, input.field)?;
+            let frame = Frame::new(n, input.tolerance, input.max_abs.to_f64(), params, None);
+            let encode = |h: &mut Hybrid<T>| h.encode(gpu, &frame, input.tolerance);
+            time_steps(gpu, hybrid, repeats, |h| h.max_abs(gpu).map(drop), encode, |h| h.decode_resident(gpu))
+        }
+    }
+}
+
+/// Medians of the steps of a mode, whose values are on the device.
+fn time_steps<S>(
+    gpu: &Gpu,
+    state: &mut S,
+    repeats: usize,
+    max_abs: impl Fn(&mut S) -> Result<()>,
+    encode: impl Fn(&mut S) -> Result<()>,
+    decode: impl Fn(&mut S) -> Result<()>,
+) -> Result<Resident> {
+    // The clocks rise under load only.
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < WARM_UP_S {
+        encode(state)?;
+        decode(state)?;
+        gpu.finish()?;
+    }
+    let (reduce, compress, decompress) = (
+        repeat(repeats, || gpu.time(|| max_abs(state)))?,
+        repeat(repeats, || gpu.time(|| encode(state)))?,
+        repeat(repeats, || gpu.time(|| decode(state)))?,
+    );
+    let mut kernels = gpu.profile(|| encode(state))?;
+    kernels.extend(gpu.profile(|| decode(state))?);
+    Ok(Resident { max_abs: reduce, compress, decompress, kernels })
 }
 
 /// The median of `repeats` times after a warm-up.

@@ -2,19 +2,22 @@
 
 pub mod bench;
 mod buffer;
+mod device_struct;
 mod gpu;
+mod hybrid;
 mod profile;
 mod pyramid;
 mod reduce;
 mod transfer;
 
 use super::device::Gpus;
-use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::frame::check_map;
-use crate::{Control, Element, Error, ErrorKind, Mode, Region, Result};
+use crate::{Control, Element, Error, ErrorKind, Mode, Params, Region, Result};
 use buffer::Buffer;
 use gpu::Gpu;
+use hybrid::{Hybrid, Outcome};
 use pyramid::Pyramid;
 use std::sync::Mutex;
 
@@ -46,13 +49,15 @@ impl Cuda {
         Ok(Self { gpus, session: Mutex::default(), cpu_may_help: false })
     }
 
-    /// Lets the CPU do what has no kernels yet (the hybrid mode), instead of refusing it.
+    /// Lets the CPU do the few things that have no kernels (the same bytes, see [`Cuda::describe`]), instead of
+    /// refusing them.
     pub fn with_cpu(self) -> Self {
         Self { cpu_may_help: true, ..self }
     }
 
-    fn stand_in(&self) -> Result<Cpu> {
-        let refused = || Error::new(ErrorKind::Device, "the hybrid mode has no GPU kernels yet");
+    /// The CPU, for a frame that the kernels leave to it.
+    fn stand_in(&self, what: &str) -> Result<Cpu> {
+        let refused = || Error::new(ErrorKind::Device, format!("there are no GPU kernels for {what}"));
         if self.cpu_may_help { Ok(Cpu) } else { Err(refused().remedy("use --device auto or --device cpu")) }
     }
 
@@ -74,14 +79,19 @@ impl Cuda {
 struct Session {
     f32: Option<Pyramid<f32>>,
     f64: Option<Pyramid<f64>>,
+    hybrid_f32: Option<Hybrid<f32>>,
+    hybrid_f64: Option<Hybrid<f64>>,
+    /// Milliseconds of the kernels of all frames encoded in the hybrid mode.
+    hybrid_ms: f64,
 }
 
-/// What differs between the element types: their place in a session, and the CPU's methods for modes without kernels.
+/// What differs between the element types: their places in a session, and the CPU's methods.
 trait Kept: Real {
     fn slot(session: &mut Session) -> &mut Option<Pyramid<Self>>;
-    fn encode_on_cpu(cuda: &Cuda, input: &FrameInput<Self>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
+    fn hybrid_slot(session: &mut Session) -> &mut Option<Hybrid<Self>>;
+    fn encode_on_cpu(cpu: &Cpu, input: &FrameInput<Self>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
     fn decode_on_cpu(
-        cuda: &Cuda,
+        cpu: &Cpu,
         frame: &FrameShape,
         source: &dyn FrameSource,
         region: &Region,
@@ -91,34 +101,37 @@ trait Kept: Real {
 }
 
 macro_rules! kept {
-    ($t:ty, $slot:ident, $encode:ident, $decode:ident) => {
+    ($t:ty, $slot:ident, $hybrid:ident, $encode:ident, $decode:ident) => {
         impl Kept for $t {
             fn slot(session: &mut Session) -> &mut Option<Pyramid<$t>> {
                 &mut session.$slot
             }
+            fn hybrid_slot(session: &mut Session) -> &mut Option<Hybrid<$t>> {
+                &mut session.$hybrid
+            }
             fn encode_on_cpu(
-                cuda: &Cuda,
+                cpu: &Cpu,
                 input: &FrameInput<$t>,
                 sink: &mut dyn FrameSink,
                 control: &Control,
             ) -> Result<()> {
-                cuda.stand_in()?.$encode(input, sink, control)
+                cpu.$encode(input, sink, control)
             }
             fn decode_on_cpu(
-                cuda: &Cuda,
+                cpu: &Cpu,
                 frame: &FrameShape,
                 source: &dyn FrameSource,
                 region: &Region,
                 out: &dyn RegionSink<$t>,
                 control: &Control,
             ) -> Result<()> {
-                cuda.stand_in()?.$decode(frame, source, region, out, control)
+                cpu.$decode(frame, source, region, out, control)
             }
         }
     };
 }
-kept!(f32, f32, encode_f32, decode_f32);
-kept!(f64, f64, encode_f64, decode_f64);
+kept!(f32, f32, hybrid_f32, encode_f32, decode_f32);
+kept!(f64, f64, hybrid_f64, encode_f64, decode_f64);
 
 impl Session {
     /// The tables for frames of `n` nodes; those of another shape are dropped first.
@@ -132,17 +145,51 @@ impl Session {
             None => Ok(slot.insert(Pyramid::new(gpu, n, tile)?)),
         }
     }
+
+    /// The tables for frames of `n` nodes in the hybrid mode; those of another shape are dropped first.
+    fn hybrid<T: Kept>(&mut self, gpu: &Gpu, n: [usize; 3], params: &Params) -> Result<&mut Hybrid<T>> {
+        let slot = T::hybrid_slot(self);
+        if slot.as_ref().is_none_or(|h| !h.is_for(n, params)) {
+            *slot = None;
+        }
+        match slot {
+            Some(hybrid) => Ok(hybrid),
+            None => Ok(slot.insert(Hybrid::new(gpu, n, params)?)),
+        }
+    }
 }
 
 fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
-    if input.params.mode == Mode::Hybrid {
-        return T::encode_on_cpu(cuda, input, sink, control);
-    }
     let n = input.field.extents();
     check_map(n, input.tolerance)?;
+    if input.params.mode == Mode::Hybrid {
+        let what = match hybrid::refusal(n, input.params) {
+            Some(what) => what,
+            None => {
+                let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+                let mut ms = 0.0;
+                let hybrid = session.hybrid(&cuda.gpus[0], n, input.params)?;
+                let outcome = hybrid::encode_frame(&cuda.gpus[0], hybrid, input, sink, control, &mut ms)?;
+                session.hybrid_ms += ms;
+                match outcome {
+                    Outcome::Done => return Ok(()),
+                    Outcome::LeftToCpu(what) => what,
+                }
+            }
+        };
+        return T::encode_on_cpu(&cuda.stand_in(what)?, input, sink, control);
+    }
     let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
     let pyramid = session.pyramid(&cuda.gpus[0], n, input.params.tile)?;
     pyramid::encode_frame(&cuda.gpus[0], pyramid, input, sink, control)
+}
+
+fn stage_times<T: Kept>(cuda: &Cuda, input: &FrameInput<T>) -> Result<StageTimes> {
+    let n = input.field.extents();
+    check_map(n, input.tolerance)?;
+    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+    let hybrid = session.hybrid(&cuda.gpus[0], n, input.params)?;
+    hybrid::stage_times(&cuda.gpus[0], hybrid, input)
 }
 
 fn decode<T: Kept>(
@@ -153,9 +200,6 @@ fn decode<T: Kept>(
     out: &dyn RegionSink<T>,
     control: &Control,
 ) -> Result<()> {
-    if frame.params.mode == Mode::Hybrid {
-        return T::decode_on_cpu(cuda, frame, source, region, out, control);
-    }
     if (0..3).any(|a| region.lo[a] > region.hi[a] || region.hi[a] > frame.n[a]) {
         return Err(Error::invalid(format!("box {:?}..{:?} is not inside {:?}", region.lo, region.hi, frame.n)));
     }
@@ -163,6 +207,20 @@ fn decode<T: Kept>(
         return Ok(());
     }
     check_map(frame.n, frame.tolerance)?;
+    if frame.params.mode == Mode::Hybrid {
+        let what = match hybrid::refusal(frame.n, frame.params) {
+            Some(what) => what,
+            None => {
+                let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+                let hybrid = session.hybrid(&cuda.gpus[0], frame.n, frame.params)?;
+                match hybrid::decode_frame(&cuda.gpus[0], hybrid, frame, source, region, out, control)? {
+                    Outcome::Done => return Ok(()),
+                    Outcome::LeftToCpu(what) => what,
+                }
+            }
+        };
+        return T::decode_on_cpu(&cuda.stand_in(what)?, frame, source, region, out, control);
+    }
     let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
     let pyramid = session.pyramid(&cuda.gpus[0], frame.n, frame.params.tile)?;
     pyramid::decode_frame(&cuda.gpus[0], pyramid, frame, source, region, out, control)
@@ -172,8 +230,18 @@ impl Backend for Cuda {
     fn describe(&self) -> String {
         let names: Vec<_> =
             self.gpus.iter().map(|g| format!("{}, {} multiprocessors", g.name, g.multiprocessors)).collect();
-        let help = if self.cpu_may_help { "; hybrid mode on the CPU" } else { "" };
+        let help =
+            if self.cpu_may_help { "; class coder and lossless tiers of the hybrid mode on the CPU" } else { "" };
         names.join(" + ") + help
+    }
+    fn stage_times_f32(&self, input: &FrameInput<f32>, _control: &Control) -> Result<StageTimes> {
+        stage_times(self, input)
+    }
+    fn stage_times_f64(&self, input: &FrameInput<f64>, _control: &Control) -> Result<StageTimes> {
+        stage_times(self, input)
+    }
+    fn kernel_ms(&self) -> Option<f64> {
+        Some(self.session.lock().unwrap_or_else(|e| e.into_inner()).hybrid_ms)
     }
     fn encode_f32(&self, input: &FrameInput<f32>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
         encode(self, input, sink, control)

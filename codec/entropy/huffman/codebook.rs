@@ -58,6 +58,17 @@ impl Codebook {
         Self { lengths }
     }
 
+    /// With these lengths, as a device found them by the rule of [`Codebook::from_counts`].
+    #[cfg(feature = "cuda")]
+    pub fn from_lengths(lengths: [u8; ALPHABET]) -> Self {
+        Self { lengths }
+    }
+    /// Length of the code of each token; 0 where it has none.
+    #[cfg(feature = "cuda")]
+    pub fn lengths(&self) -> &[u8; ALPHABET] {
+        &self.lengths
+    }
+
     /// The code of each token, canonical: shorter first, then by token.
     pub fn codes(&self) -> [Code; ALPHABET] {
         let mut codes = [Code::default(); ALPHABET];

@@ -15,7 +15,7 @@ use token::{ACTIONS, END, Token, ZERO_RUNS, unzigzag, value};
 pub use token::{ALPHABET, EXACT, MAX_UNIT};
 
 /// Units of a segment.
-const SEGMENT_UNITS: usize = 16;
+pub const SEGMENT_UNITS: usize = 16;
 
 /// How often each token occurs.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::hierarchy::{Coarsest, Hierarchy, LevelData};
 use super::plan::{Level, Plan};
-use super::symbols::{GLOBAL_UNIT, local_unit, put_level, take_level};
+use super::symbols::{GLOBAL_UNIT, local_unit, put_coded, put_level, take_coded, take_level};
 use super::values::{put_values, take_values};
 use crate::entropy::huffman::{Codebook, EXACT};
 use crate::stream::bytes::{Cursor, put_varint};
@@ -22,7 +22,7 @@ pub fn no_hierarchy() -> Vec<u8> {
 }
 
 /// Symbols of a unit of a level.
-fn unit_of(level: &Level, rank: usize) -> usize {
+pub fn unit_of(level: &Level, rank: usize) -> usize {
     if level.local { local_unit(rank) } else { GLOBAL_UNIT }
 }
 
@@ -35,11 +35,7 @@ pub fn write<T: Element>(
     levels: &[LevelData<T>],
     coarsest: &Coarsest<T>,
 ) -> Vec<u8> {
-    let mut out = vec![HIERARCHY];
-    factors.iter().for_each(|f| out.extend_from_slice(&f.to_le_bytes()));
-    if let Some(book) = book {
-        book.write(&mut out);
-    }
+    let mut out = begin(factors, book);
     for (level, data) in hierarchy.coarse_levels().iter().zip(levels) {
         put_level(&mut out, entropy, &data.symbols, unit_of(level, hierarchy.plan.rank()));
         put_varint(&mut out, data.exact.len() as u64);
@@ -52,24 +48,77 @@ pub fn write<T: Element>(
             difference(&mut q, hierarchy.plan.coarsest);
             put_level(&mut out, entropy, &q, GLOBAL_UNIT);
         }
-        Coarsest::Exact(values) => {
-            out.push(EXACT_VALUES);
-            put_values(&mut out, values);
-        }
+        Coarsest::Exact(values) => put_exact(&mut out, values),
     }
     out
 }
 
-/// A coarse part taken apart.
-pub struct CoarsePart<T> {
-    pub factors: Vec<f64>,
-    pub book: Option<Codebook>,
-    pub levels: Vec<LevelData<T>>,
-    pub coarsest: Coarsest<T>,
+fn begin(factors: &[f64], book: Option<&Codebook>) -> Vec<u8> {
+    let mut out = vec![HIERARCHY];
+    factors.iter().for_each(|f| out.extend_from_slice(&f.to_le_bytes()));
+    if let Some(book) = book {
+        book.write(&mut out);
+    }
+    out
 }
 
-/// Reads a coarse part; `None` when all chunks are raw.
-pub fn read<T: Element>(plan: &Plan, entropy: Entropy, bytes: &[u8]) -> Result<Option<CoarsePart<T>>> {
+fn put_exact<T: Element>(out: &mut Vec<u8>, values: &[T]) {
+    out.push(EXACT_VALUES);
+    put_values(out, values);
+}
+
+/// Symbols that are already a Huffman payload.
+#[cfg(feature = "cuda")]
+pub struct Payload<'a> {
+    pub book: Codebook,
+    pub bytes: &'a [u8],
+}
+
+/// As [`write`], of levels whose symbols are payloads and none of whose details is exact.
+#[cfg(feature = "cuda")]
+pub fn write_coded<T: Element>(
+    factors: &[f64],
+    book: Option<&Codebook>,
+    levels: &[Payload],
+    coarsest: &PartCoarsest<Payload, T>,
+) -> Vec<u8> {
+    let mut out = begin(factors, book);
+    for level in levels {
+        put_coded(&mut out, &level.book, level.bytes);
+        put_varint(&mut out, 0);
+    }
+    match coarsest {
+        PartCoarsest::Quantized(payload) => {
+            out.push(QUANTIZED);
+            put_coded(&mut out, &payload.book, payload.bytes);
+        }
+        PartCoarsest::Exact(values) => put_exact(&mut out, values),
+    }
+    out
+}
+
+/// A coarse part taken apart; S is what its symbols are read as.
+pub struct CoarsePart<S, T> {
+    pub factors: Vec<f64>,
+    pub book: Option<Codebook>,
+    /// Symbols and exact details of each level, finest first.
+    pub levels: Vec<(S, Vec<T>)>,
+    pub coarsest: PartCoarsest<S, T>,
+}
+
+/// The coarsest array as it stands in the stream.
+pub enum PartCoarsest<S, T> {
+    Quantized(S),
+    Exact(Vec<T>),
+}
+
+/// Reads a coarse part; `None` when all chunks are raw. `take` reads a number of symbols in units of the given length.
+fn read_with<'a, S, T: Element>(
+    plan: &Plan,
+    entropy: Entropy,
+    bytes: &'a [u8],
+    take: impl Fn(&mut Cursor<'a>, usize, usize) -> Result<S>,
+) -> Result<Option<CoarsePart<S, T>>> {
     let mut fields = Cursor::new(bytes, PART);
     match fields.u8()? {
         NO_HIERARCHY => return fields.finish().map(|()| None),
@@ -88,24 +137,53 @@ pub fn read<T: Element>(plan: &Plan, entropy: Entropy, bytes: &[u8]) -> Result<O
     let book = if has_book { Some(Codebook::read(&mut fields)?) } else { None };
     let mut levels = Vec::new();
     for level in &plan.levels[plan.chunked() as usize..] {
-        let symbols = take_level(&mut fields, entropy, unit_of(level, plan.rank()), level.details)?;
+        let symbols = take(&mut fields, unit_of(level, plan.rank()), level.details)?;
         let count = fields.length()?;
-        let exact = take_values(&mut fields, count)?;
-        check_exact(&symbols, exact.len()).map_err(|why| fields.bad(why))?;
-        levels.push(LevelData { symbols, exact });
+        levels.push((symbols, take_values(&mut fields, count)?));
     }
     let count: usize = plan.coarsest.iter().product();
     let coarsest = match fields.u8()? {
-        QUANTIZED => {
-            let mut q = take_level(&mut fields, entropy, GLOBAL_UNIT, count)?;
-            sum(&mut q, plan.coarsest);
-            Coarsest::Quantized(q)
-        }
-        EXACT_VALUES => Coarsest::Exact(take_values(&mut fields, count)?),
+        QUANTIZED => PartCoarsest::Quantized(take(&mut fields, GLOBAL_UNIT, count)?),
+        EXACT_VALUES => PartCoarsest::Exact(take_values(&mut fields, count)?),
         _ => return Err(fields.bad("unknown kind of coarsest array")),
     };
     fields.finish()?;
     Ok(Some(CoarsePart { factors, book, levels, coarsest }))
+}
+
+/// Reads a coarse part whose symbols stay payloads.
+#[cfg(feature = "cuda")]
+pub fn read_coded<'a, T: Element>(plan: &Plan, bytes: &'a [u8]) -> Result<Option<CoarsePart<Payload<'a>, T>>> {
+    read_with(plan, Entropy::Huffman, bytes, |fields, _, _| {
+        let (book, bytes) = take_coded(fields)?;
+        Ok(Payload { book, bytes })
+    })
+}
+
+/// What a coarse part holds, decoded.
+pub struct Decoded<T> {
+    pub factors: Vec<f64>,
+    pub book: Option<Codebook>,
+    pub levels: Vec<LevelData<T>>,
+    pub coarsest: Coarsest<T>,
+}
+
+/// Reads and decodes a coarse part; `None` when all chunks are raw.
+pub fn read<T: Element>(plan: &Plan, entropy: Entropy, bytes: &[u8]) -> Result<Option<Decoded<T>>> {
+    let part = read_with(plan, entropy, bytes, |fields, unit, count| take_level(fields, entropy, unit, count))?;
+    let Some(CoarsePart { factors, book, levels, coarsest }) = part else { return Ok(None) };
+    let levels: Vec<_> = levels.into_iter().map(|(symbols, exact)| LevelData { symbols, exact }).collect();
+    for level in &levels {
+        check_exact(&level.symbols, level.exact.len()).map_err(|why| Cursor::new(bytes, PART).bad(why))?;
+    }
+    let coarsest = match coarsest {
+        PartCoarsest::Exact(values) => Coarsest::Exact(values),
+        PartCoarsest::Quantized(mut q) => {
+            sum(&mut q, plan.coarsest);
+            Coarsest::Quantized(q)
+        }
+    };
+    Ok(Some(Decoded { factors, book, levels, coarsest }))
 }
 
 /// There must be a value for each [`EXACT`] symbol.

@@ -53,7 +53,7 @@ pub fn decode<T: Element>(
 }
 
 /// Says which chunk failed.
-fn in_chunk(mut e: Error, index: usize) -> Error {
+pub fn in_chunk(mut e: Error, index: usize) -> Error {
     e.message = format!("chunk {index}: {}", e.message);
     e
 }

@@ -9,23 +9,31 @@ use super::frame::Frame;
 use super::local::{Array, block_details, with_block_rows};
 use super::plan::{BLOCK, COARSE};
 use super::symbols::{Drafted, local_unit};
-use crate::backend::{FrameInput, FrameSink};
+use crate::backend::{FrameInput, FrameSink, StageTimes};
 use crate::entropy::huffman::{Codebook, Counts};
 use crate::simd::dispatch;
 use crate::{Basis, Control, Element, Region, Result};
 use rayon::prelude::*;
+use std::time::Instant;
 
 /// See [`super::encode_frame`].
-pub fn encode<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
+pub fn encode<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<StageTimes> {
+    let mut times = StageTimes::default();
+    let mut since = Instant::now();
+    let mut lap = || std::mem::replace(&mut since, Instant::now()).elapsed().as_secs_f64() * 1e3;
     let frame = Frame::new(input.field.extents(), input.tolerance, input.max_abs.to_f64(), input.params, None);
     let job = Job { frame: &frame, input, control };
-    let (levels, coarsest) = frame.hierarchy.decompose(job.coarse_array()?);
+    let array = job.coarse_array()?;
+    times.local += lap();
+    let (levels, coarsest) = frame.hierarchy.decompose(array);
     let rebuilt = frame.hierarchy.recompose(&levels, &coarsest);
+    times.coarse += lap();
     let drafts: Vec<Draft<T>> = (0..frame.grid.len())
         .into_par_iter()
         .map_init(Scratch::default, |scratch, i| job.draft(i, &rebuilt, scratch))
         .collect::<Result<_>>()?;
     drop(rebuilt);
+    times.local += lap();
     let book = codebook(&drafts);
     let coded: Vec<Option<Vec<u8>>> = drafts
         .into_par_iter()
@@ -34,18 +42,37 @@ pub fn encode<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, contr
         .collect::<Result<_>>()?;
     let coarse =
         coarse::write(&frame.hierarchy, &frame.factors, input.params.entropy, book.as_ref(), &levels, &coarsest);
+    send(&frame, input, &coarse, coded, sink)?;
+    times.lossless += lap();
+    Ok(times)
+}
+
+/// Hands the parts of a frame to the sink: chunks that are `None` go as plain values.
+pub fn send<T: Element>(
+    frame: &Frame<T>,
+    input: &FrameInput<T>,
+    coarse: &[u8],
+    mut coded: Vec<Option<Vec<u8>>>,
+    sink: &mut dyn FrameSink,
+) -> Result<()> {
     let saved = |(i, c): (usize, &Option<Vec<u8>>)| match c {
         Some(bytes) => (1 + frame.grid.nodes(i).len() * T::BYTES) - bytes.len(),
         None => 0,
     };
     // The hierarchy must earn its place, or the frame is stored plainly.
     if coded.iter().enumerate().map(saved).sum::<usize>() > coarse.len() {
-        sink.coarse(&coarse)?;
-        job.send(coded, sink)
+        sink.coarse(coarse)?;
     } else {
         sink.coarse(&coarse::no_hierarchy())?;
-        job.send(coded.iter().map(|_| None).collect(), sink)
+        coded.iter_mut().for_each(|chunk| *chunk = None);
     }
+    for (i, bytes) in coded.into_iter().enumerate() {
+        match bytes {
+            Some(bytes) => sink.chunk(&bytes)?,
+            None => sink.chunk(&raw(&frame.read(input.field, &frame.grid.nodes(i))?))?,
+        }
+    }
+    Ok(())
 }
 
 /// The codebook that suits all chunks together, where they are coded with one.
@@ -80,9 +107,7 @@ impl<T: Element> Job<'_, T> {
     }
     /// The values of a box of the frame.
     fn read(&self, region: &Region) -> Result<Vec<T>> {
-        let mut values = Vec::new();
-        self.read_into(region, &mut values)?;
-        Ok(values)
+        self.frame.read(self.input.field, region)
     }
 
     /// The array that the coarse part holds: what the finest level leaves, or the frame itself.
@@ -184,16 +209,5 @@ impl<T: Element> Job<'_, T> {
     fn assemble(&self, symbols: Option<Drafted>, exact: Vec<T>, missed: Vec<u32>, values: &[T]) -> Draft<T> {
         let patches = missed.into_iter().map(|at| (at, values[at as usize])).collect();
         Draft { symbols, exact, patches, lossless: Vec::new() }
-    }
-
-    /// Hands all chunks to the sink, raw where they are not coded.
-    fn send(&self, coded: Vec<Option<Vec<u8>>>, sink: &mut dyn FrameSink) -> Result<()> {
-        for (i, bytes) in coded.into_iter().enumerate() {
-            match bytes {
-                Some(bytes) => sink.chunk(&bytes)?,
-                None => sink.chunk(&raw(&self.read(&self.frame.grid.nodes(i))?))?,
-            }
-        }
-        Ok(())
     }
 }

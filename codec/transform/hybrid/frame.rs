@@ -4,7 +4,8 @@ use super::grid::ChunkGrid;
 use super::hierarchy::Hierarchy;
 use super::plan::{BLOCK, Plan, squeeze};
 use super::quantizer::TierBound;
-use crate::{Element, Params, Region, ToleranceMap};
+use crate::volume::Field;
+use crate::{Element, Params, Region, Result, ToleranceMap};
 use std::ops::Range;
 
 pub struct Frame<T> {
@@ -35,6 +36,12 @@ impl<T: Element> Frame<T> {
     /// A box of the field in our axes.
     pub fn region_of_frame(&self, theirs: &Region) -> Region {
         Region { lo: self.axes.map(|a| theirs.lo[a]), hi: self.axes.map(|a| theirs.hi[a]) }
+    }
+    /// The values of a box of ours.
+    pub fn read(&self, field: &dyn Field<T>, region: &Region) -> Result<Vec<T>> {
+        let mut values = vec![T::ZERO; region.len()];
+        field.read_region(&self.region_of_field(region), &mut values)?;
+        Ok(values)
     }
     /// The bound of the block that holds a node.
     pub fn bound(&self, node: [usize; 3]) -> &TierBound<T> {

@@ -35,6 +35,16 @@ impl ChunkGrid {
     pub fn len(&self) -> usize {
         self.chunks.iter().product()
     }
+    /// Blocks of a full chunk per axis.
+    #[cfg(feature = "cuda")]
+    pub fn side(&self) -> [usize; 3] {
+        self.side
+    }
+    /// Chunks per axis.
+    #[cfg(feature = "cuda")]
+    pub fn chunks(&self) -> [usize; 3] {
+        self.chunks
+    }
     /// The blocks of a chunk.
     pub fn blocks(&self, index: usize) -> Region {
         let [_, cy, cx] = self.chunks;

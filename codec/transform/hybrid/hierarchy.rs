@@ -68,6 +68,16 @@ impl<T: Element> Hierarchy<T> {
     fn global(&self, k: usize) -> GlobalLevel<'_, T> {
         GlobalLevel { level: &self.plan.levels[k], basis: self.plan.basis, quantizer: self.quantizers[k][0] }
     }
+    /// Quantizers of level `k` by tier; of a global level, the same for all.
+    #[cfg(feature = "cuda")]
+    pub fn quantizers(&self, k: usize) -> &[Quantizer<T>] {
+        &self.quantizers[k]
+    }
+    /// The quantizer of the coarsest array.
+    #[cfg(feature = "cuda")]
+    pub fn coarsest_quantizer(&self) -> Quantizer<T> {
+        self.coarsest
+    }
     /// Tiers of the blocks of the frame.
     pub fn tiers(&self) -> &[u8] {
         &self.tiers[0]

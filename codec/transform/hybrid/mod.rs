@@ -4,33 +4,42 @@
 //! levels, `finest` the chunks; `coarse` and `chunk` are the bytes. `FORMAT.md` has every rounding.
 
 mod block;
-mod chunk;
-mod coarse;
+pub(crate) mod chunk;
+pub(crate) mod coarse;
 mod correction;
-mod decode;
+pub(crate) mod decode;
 mod disjoint;
-mod encode;
+pub(crate) mod encode;
 mod finest;
-mod frame;
+pub(crate) mod frame;
 mod gain;
 mod global;
-mod grid;
-mod hierarchy;
-mod local;
-mod mass;
+pub(crate) mod grid;
+pub(crate) mod hierarchy;
+pub(crate) mod local;
+pub(crate) mod mass;
 #[cfg(test)]
 mod oracle_tests;
-mod plan;
-mod quantizer;
-mod symbols;
+pub(crate) mod plan;
+pub(crate) mod quantizer;
+pub(crate) mod symbols;
 mod values;
 
-use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
+use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
 use crate::{Control, Element, Region, Result};
 pub use plan::{Level, Plan};
 
 /// Encodes one frame. All values must be finite.
 pub fn encode_frame<T: Element>(input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
+    encode::encode(input, sink, control).map(drop)
+}
+
+/// As [`encode_frame`], and says how long the stages took.
+pub fn time_frame<T: Element>(
+    input: &FrameInput<T>,
+    sink: &mut dyn FrameSink,
+    control: &Control,
+) -> Result<StageTimes> {
     encode::encode(input, sink, control)
 }
 

@@ -81,8 +81,7 @@ pub fn put_level(out: &mut Vec<u8>, entropy: Entropy, symbols: &[i32], unit: usi
             let book = tokens.counts.codebook();
             let mut payload = Vec::new();
             tokens.encode(&book, &mut payload);
-            book.write(out);
-            put_bytes(out, &payload);
+            put_coded(out, &book, &payload);
         }
         Entropy::Class => {
             let parts: Vec<Vec<u8>> = symbols
@@ -98,6 +97,19 @@ pub fn put_level(out: &mut Vec<u8>, entropy: Entropy, symbols: &[i32], unit: usi
     }
 }
 
+/// Appends the symbols of a level that are a Huffman payload already.
+pub fn put_coded(out: &mut Vec<u8>, book: &Codebook, payload: &[u8]) {
+    book.write(out);
+    put_bytes(out, payload);
+}
+
+/// Reads what [`put_coded`] wrote, without decoding.
+pub fn take_coded<'a>(cursor: &mut Cursor<'a>) -> Result<(Codebook, &'a [u8])> {
+    let book = Codebook::read(cursor)?;
+    let length = cursor.length()?;
+    Ok((book, cursor.take(length)?))
+}
+
 /// Appends bytes with their length in front.
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
@@ -108,9 +120,9 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 pub fn take_level(cursor: &mut Cursor, entropy: Entropy, unit: usize, count: usize) -> Result<Vec<i32>> {
     match entropy {
         Entropy::Huffman => {
-            let decoder = Decoder::new(&Codebook::read(cursor)?, unit);
-            let length = cursor.length()?;
-            let segments = Segments::parse(cursor.take(length)?, unit, count)?;
+            let (book, payload) = take_coded(cursor)?;
+            let decoder = Decoder::new(&book, unit);
+            let segments = Segments::parse(payload, unit, count)?;
             let mut symbols = vec![0; count];
             let parts: Vec<_> = segments.iter().zip(symbols.chunks_mut(segments.segment_symbols())).collect();
             parts.into_par_iter().try_for_each(|(bytes, out)| decoder.segment(bytes, out))?;

@@ -1,0 +1,175 @@
+//! The Huffman stage: all payloads of a frame in one go, from symbols to bytes and back. No step waits for the host.
+
+use super::super::buffer::Buffer;
+use super::super::gpu::Gpu;
+use super::arguments::{HuffmanArguments, HuffmanPart};
+use super::layout::{Layout, TASK_SEGMENTS};
+use crate::Result;
+use crate::entropy::huffman::{ALPHABET, Codebook, SEGMENT_UNITS};
+
+/// Entries of tables by token, as in huffman.cuh.
+const TOKENS: usize = 256;
+/// Entries of a decoder's table.
+const TABLE: usize = 1 << 12;
+/// Warps of a block of threads of the encoder, as in huffman_encode.cu.
+const WARPS: u32 = 8;
+/// Words of a segment that a warp of the decoder holds at a time, as in huffman_decode.cu.
+const WINDOW: usize = 1792 + 4;
+/// Shared memory of a warp of the decoder: 16 bits for each symbol of a segment, and its window.
+const DECODER_WARP: usize = 2 * 387 * SEGMENT_UNITS + 4 * WINDOW;
+/// Bytes behind the data that kernels may read.
+const MARGIN: usize = 16;
+
+#[derive(Default)]
+pub struct Huffman {
+    segments: Buffer,
+    parts: Buffer,
+    tasks: Buffer,
+    histograms: Buffer,
+    counts: Buffer,
+    lengths: Buffer,
+    codes: Buffer,
+    table: Buffer,
+    bytes: Buffer,
+    offsets: Buffer,
+    data: Buffer,
+    total: Buffer,
+    capacity: u64,
+    /// The parts before any work on them.
+    initial: Vec<HuffmanPart>,
+    segment_count: u32,
+    task_count: u32,
+    books: usize,
+}
+
+impl Huffman {
+    /// Reserves memory for the payloads of `layout` and sends its lists.
+    pub fn prepare(&mut self, gpu: &Gpu, layout: &Layout, encode: bool) -> Result<()> {
+        let segments = layout.segments.len();
+        self.initial = layout.parts.clone();
+        (self.segment_count, self.task_count) = (segments as u32, layout.tasks.len() as u32);
+        self.books = layout.books();
+        let list = self.segments.reserve(gpu, size_of_val(&layout.segments[..]))?;
+        let tasks = self.tasks.reserve(gpu, size_of_val(&layout.tasks[..]))?;
+        self.parts.reserve(gpu, size_of_val(&layout.parts[..]))?;
+        self.bytes.reserve(gpu, 4 * segments)?;
+        self.offsets.reserve(gpu, 4 * segments)?;
+        self.lengths.reserve(gpu, TOKENS * self.books)?;
+        self.table.reserve(gpu, 4 * TABLE * self.books)?;
+        self.total.reserve(gpu, 8)?;
+        if encode {
+            self.histograms.reserve(gpu, 2 * TOKENS * segments)?;
+            self.counts.reserve(gpu, 4 * TOKENS * self.books)?;
+            self.codes.reserve(gpu, 4 * TOKENS * self.books)?;
+        }
+        // SAFETY: just reserved for exactly these lists.
+        unsafe {
+            gpu.upload(list, &layout.segments)?;
+            gpu.upload(tasks, &layout.tasks)
+        }
+    }
+    /// Room for `bytes` of payloads.
+    pub fn reserve_data(&mut self, gpu: &Gpu, bytes: usize) -> Result<()> {
+        self.capacity = self.capacity.max(bytes as u64);
+        self.data.reserve(gpu, self.capacity as usize + MARGIN)?;
+        Ok(())
+    }
+
+    fn arguments(&self, gpu: &Gpu, symbols: u64) -> HuffmanArguments {
+        HuffmanArguments {
+            symbols,
+            segments: self.segments.address(gpu),
+            parts: self.parts.address(gpu),
+            histograms: self.histograms.address(gpu),
+            counts: self.counts.address(gpu),
+            lengths: self.lengths.address(gpu),
+            codes: self.codes.address(gpu),
+            table: self.table.address(gpu),
+            bytes: self.bytes.address(gpu),
+            offsets: self.offsets.address(gpu),
+            tasks: self.tasks.address(gpu),
+            data: self.data.address(gpu),
+            total: self.total.address(gpu),
+            capacity: self.capacity,
+            segment_count: self.segment_count,
+            part_count: self.initial.len() as u32,
+            book_count: self.books as u32,
+            task_count: self.task_count,
+        }
+    }
+
+    /// Queues everything from the symbols at `symbols` to bytes; nothing is written when they have no room.
+    pub fn encode(&self, gpu: &Gpu, symbols: u64) -> Result<()> {
+        let a = self.arguments(gpu, symbols);
+        let warps = self.segment_count.div_ceil(WARPS);
+        // SAFETY: everything was reserved by `prepare` for these segments, parts and books.
+        unsafe {
+            gpu.upload(a.parts, &self.initial)?;
+            gpu.fill(a.counts, 0, 4 * TOKENS * self.books)?;
+            gpu.launch("huffman_count", warps.min(gpu.multiprocessors * 32), 32 * WARPS, 0, &a)?;
+            gpu.launch("huffman_sum", self.segment_count.min(gpu.multiprocessors * 4), TOKENS as u32, 0, &a)?;
+            gpu.launch("huffman_books", self.books as u32, TOKENS as u32, 0, &a)?;
+            gpu.launch("huffman_sizes", warps.min(gpu.multiprocessors * 8), 32 * WARPS, 0, &a)?;
+            gpu.launch("huffman_offsets", a.part_count, 256, 0, &a)?;
+            gpu.launch("huffman_places", 1, 1024, 0, &a)?;
+            gpu.launch("huffman_encode", self.task_count, 32 * TASK_SEGMENTS, 0, &a)
+        }
+    }
+
+    /// Sends payloads: `parts` say where each stands in `data`, `books` are those of the layout.
+    pub fn set_payloads(&mut self, gpu: &Gpu, data: &[u8], parts: &[HuffmanPart], books: &[Codebook]) -> Result<()> {
+        self.reserve_data(gpu, data.len())?;
+        let mut lengths = vec![0u8; TOKENS * self.books];
+        for (lengths, book) in lengths.chunks_exact_mut(TOKENS).zip(books) {
+            lengths[..ALPHABET].copy_from_slice(book.lengths());
+        }
+        // SAFETY: reserved here and by `prepare`.
+        unsafe {
+            gpu.upload(self.data.address(gpu), data)?;
+            gpu.upload(self.parts.address(gpu), parts)?;
+            gpu.upload(self.lengths.address(gpu), &lengths)
+        }
+    }
+
+    /// Queues everything from bytes to symbols. Damage is noted in the parts.
+    pub fn decode(&self, gpu: &Gpu, symbols: u64) -> Result<()> {
+        let a = self.arguments(gpu, symbols);
+        let warps = ((gpu.shared_per_block - 4 * TABLE) / DECODER_WARP).clamp(1, TASK_SEGMENTS as usize);
+        let shared = 4 * TABLE + warps * DECODER_WARP;
+        // SAFETY: as in `encode`; the kernels read no further than the lengths that they have checked.
+        unsafe {
+            gpu.launch("huffman_table", self.books as u32, TOKENS as u32, 0, &a)?;
+            gpu.launch("huffman_parse", a.part_count, 256, 0, &a)?;
+            gpu.launch("huffman_decode", self.task_count, 32 * warps as u32, shared, &a)
+        }
+    }
+
+    /// The parts as the kernels left them.
+    pub fn parts(&self, gpu: &Gpu) -> Result<Vec<HuffmanPart>> {
+        let mut parts = self.initial.clone();
+        // SAFETY: reserved by `prepare`.
+        unsafe { gpu.download(self.parts.address(gpu), &mut parts)? };
+        Ok(parts)
+    }
+    /// The codebooks that the encoder found.
+    pub fn codebooks(&self, gpu: &Gpu) -> Result<Vec<Codebook>> {
+        let mut all = vec![0u8; TOKENS * self.books];
+        // SAFETY: reserved by `prepare`.
+        unsafe { gpu.download(self.lengths.address(gpu), &mut all)? };
+        let book = |lengths: &[u8]| Codebook::from_lengths(std::array::from_fn(|t| lengths[t]));
+        Ok(all.chunks_exact(TOKENS).map(book).collect())
+    }
+    /// All encoded bytes; `None` when they had no room.
+    pub fn encoded(&self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
+        let mut total = [0u64];
+        // SAFETY: reserved by `prepare`.
+        unsafe { gpu.download(self.total.address(gpu), &mut total)? };
+        if total[0] > self.capacity {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; total[0] as usize];
+        // SAFETY: within the capacity.
+        unsafe { gpu.download(self.data.address(gpu), &mut bytes)? };
+        Ok(Some(bytes))
+    }
+}
