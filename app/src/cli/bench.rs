@@ -1,6 +1,6 @@
 //! `blockmgard bench`: ratio and speed, medians of several runs, everything in memory.
 
-use super::args::{Codec, DeviceArg, Input};
+use super::args::{Codec, DeviceArg, Hints, Input};
 use super::bench_gpu::BenchGpu;
 use super::compress::{describe, dtype_name};
 use super::progress::Session;
@@ -21,7 +21,7 @@ pub struct Bench {
     #[command(subcommand)]
     pub what: Option<What>,
     #[command(flatten)]
-    file: Option<FileBench>,
+    file: FileBench,
 }
 
 /// What is measured instead of a whole job.
@@ -36,18 +36,23 @@ pub enum What {
 
 impl Bench {
     pub fn run(&self, session: &Session) -> Result<()> {
-        match (&self.what, &self.file) {
-            (Some(What::Gpu(gpu)), _) => gpu.run(session),
-            (_, Some(file)) => file.run(session),
-            _ => Err(Error::invalid("nothing to measure").remedy("name a file, or use `bench gpu`"))?,
+        match &self.what {
+            Some(What::Gpu(gpu)) => gpu.run(session),
+            _ => self.file.run(session),
         }
     }
 }
 
 #[derive(Args)]
 struct FileBench {
+    /// Data file, with the variable after a colon where it holds several (run.nc:T)
+    #[arg(value_name = "IN[:VAR]", required = true)]
+    file: Option<String>,
     #[command(flatten)]
-    input: Input,
+    hints: Hints,
+    /// Step of a series (a variable of more than three axes), from 0
+    #[arg(long, value_name = "STEP")]
+    index: Option<usize>,
     /// Without a tolerance: REL 1e-3
     #[command(flatten)]
     tolerance: ToleranceArgs,
@@ -105,7 +110,8 @@ pub fn median(figures: impl Iterator<Item = f64>) -> f64 {
 
 impl FileBench {
     fn run(&self, session: &Session) -> Result<()> {
-        let volume = self.input.volume()?;
+        let file = self.file.clone().ok_or_else(|| Error::invalid("no file to measure"))?;
+        let volume = Input { file, hints: self.hints.clone(), index: self.index }.volume()?;
         let opened = self.device.open()?;
         let (params, backend) = (self.codec.params(), &*opened.backend);
         session.note(&format!("{}\n{}", describe(&volume), opened.describe()));
