@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The whole path through the program, judged by check_bound.py: every mode, many tolerances, awkward volumes.
 
-    exact.py PROGRAM [--data FILE:SHAPE:TYPE[:big]] ...
+    exact.py PROGRAM [--data FILE:SHAPE:TYPE[:big]] ... [--only-data]
+
+A file of four axes is a series: every step of it is judged.
 
 For each case: no value beyond its tolerance, NaN and infinities bit for bit, and a stream that is at most 1 % (plus
 4 KiB) larger than the values. The last line is `N passed, N failed`.
@@ -22,6 +24,7 @@ MODES = [
     ["--mode", "hybrid"],
     ["--mode", "hybrid", "--basis", "projection", "-L", "2", "-M", "1"],
     ["--mode", "hybrid", "-L", "0", "-M", "3", "--budget", "uniform"],
+    ["--mode", "hybrid", "--entropy", "class"],
 ]
 TOLERANCES = [1e-1, 1e-3, 1e-6, 1e-12, 0.0]
 
@@ -124,6 +127,29 @@ class Runner:
         if fault:
             print(f"FAILED {label} {kind} {' '.join(mode + bound)}: {fault}", flush=True)
 
+    def series(self, label, volumes):
+        """A file of four axes: all steps in one call, one stream each."""
+        source, stream = self.path("in.raw"), self.path("s.bmg")
+        kind = {4: "f32", 8: "f64"}[volumes.itemsize]
+        volumes.tofile(source)
+        raw = ["--dims", "x".join(map(str, volumes.shape)), "--" + kind]
+        for mode in MODES:
+            for tolerance in TOLERANCES:
+                fault = ""
+                try:
+                    made = self.call("compress", source, "-o", stream, "--all", *raw, *mode, "--rel", repr(tolerance))
+                    for step, volume in enumerate(volumes):
+                        rebuilt = self.path("out." + kind)
+                        self.call("decompress", self.path(f"s_{step:04}.bmg"), "-o", rebuilt)
+                        again = np.fromfile(rebuilt, volume.dtype).reshape(volume.shape)
+                        broken, worst = check(volume, again, made[step]["tiers"][0]["abs"])
+                        fault = fault or (f"step {step}: {broken} violations, worst {worst}" if broken else "")
+                except (RuntimeError, ValueError) as error:
+                    fault = str(error)
+                self.passed, self.failed = self.passed + (not fault), self.failed + bool(fault)
+                if fault:
+                    print(f"FAILED {label} {kind} {' '.join(mode)} rel {tolerance}: {fault}", flush=True)
+
     def all_bounds(self, label, volume):
         for mode in MODES:
             for tolerance in TOLERANCES:
@@ -135,16 +161,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--data", action="append", default=[], help="FILE:SHAPE:f32|f64[:big]")
+    parser.add_argument("--only-data", action="store_true", help="leave the synthetic volumes out")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runner = Runner(args.program, folder)
         with open(runner.path("roi.toml"), "w") as spec:
             spec.write(SPEC)
-        for dtype in (np.float32, np.float64):
+        for dtype in () if args.only_data else (np.float32, np.float64):
             for label, volume in synthetic(dtype).items():
                 runner.all_bounds(label, volume)
         for argument in args.data:
-            runner.all_bounds(*given(argument))
+            name, volume = given(argument)
+            if volume.ndim == 4:
+                runner.series(name, volume)
+            else:
+                runner.all_bounds(name, volume)
+        if not args.only_data:
+            wave = synthetic(np.float32)["wave"]
+            runner.series("series", np.stack([wave, wave * 2, -wave]))
     print(f"{runner.passed} passed, {runner.failed} failed")
     return 1 if runner.failed else 0
 
