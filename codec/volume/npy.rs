@@ -7,6 +7,8 @@ use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
+const MAX_AXES: usize = 64;
+
 /// The .npy format; see the module.
 pub struct Npy;
 
@@ -34,8 +36,11 @@ impl Format for Npy {
             units: None,
             long_name: None,
             missing: hints.missing.clone(),
+            valid: None,
             spacing: None,
             origin: None,
+            coordinates: Vec::new(),
+            axis_units: Vec::new(),
             notes: header.stored.conversion_note().into_iter().collect(),
         };
         let array = MappedArray {
@@ -77,9 +82,13 @@ impl NpyHeader {
         let data_offset = start + length.ok_or_else(cut)?;
         let text = bytes.get(start..data_offset).ok_or_else(cut)?;
         let text = std::str::from_utf8(text).map_err(|_| Error::corrupt(".npy header is not text"))?;
+        let shape = parse_shape(value_of(text, "shape")?)?;
+        if shape.len() > MAX_AXES {
+            return Err(Error::corrupt(format!(".npy header: {} axes, NumPy has at most {MAX_AXES}", shape.len())));
+        }
         let (stored, big_endian) = parse_descr(value_of(text, "descr")?)?;
         Ok(Self {
-            shape: parse_shape(value_of(text, "shape")?)?,
+            shape,
             stored,
             big_endian,
             fortran_order: value_of(text, "fortran_order")?.starts_with("True"),

@@ -2,6 +2,7 @@
 
 use super::expand::{Compression, expand};
 use super::header_text::{lines, map_beside, number, numbers, reversed_extents, stem, total_bytes};
+use super::many_files::{join_beside, slice_names};
 use super::strided::{StridedArray, StridedDataset, component_name, describe};
 use crate::volume::{Dataset, Format, OpenHints, SharedBytes, StoredType, map_file};
 use crate::{Error, ErrorKind, Result};
@@ -105,15 +106,18 @@ impl Header {
     /// The bytes that hold the values, and where they start.
     fn data(&self, path: &Path, file: &SharedBytes, total: usize) -> Result<(SharedBytes, usize)> {
         let name = self.need("ElementDataFile")?;
-        if name.starts_with("LIST") || name.contains('%') {
-            return Err(unsupported("MetaImage files with one data file per slice")
-                .remedy("open the folder of slices, or join them into one .mha"));
-        }
         if !self.get("BinaryData").is_none_or(|b| b.eq_ignore_ascii_case("true")) {
             return Err(unsupported("MetaImage values written as text"));
         }
-        let (bytes, start) =
-            if name.eq_ignore_ascii_case("LOCAL") { (file.clone(), self.end) } else { (map_beside(path, name)?, 0) };
+        let list = if name.starts_with("LIST") { (**file).as_ref().get(self.end..) } else { None };
+        let (bytes, start) = match slice_names(name, list)? {
+            Some(names) if self.is_true("CompressedData") => {
+                return Err(unsupported(format!("{} compressed MetaImage slices", names.len())));
+            }
+            Some(names) => return Ok((join_beside(path, &names, total)?, 0)),
+            None if name.eq_ignore_ascii_case("LOCAL") => (file.clone(), self.end),
+            None => (map_beside(path, name)?, 0),
+        };
         let all = (*bytes).as_ref();
         if self.is_true("CompressedData") {
             let input = &all[start.min(all.len())..];

@@ -3,6 +3,7 @@
 
 use super::expand::{Compression, expand};
 use super::header_text::{lines, map_beside, number, numbers, reversed_extents, stem, total_bytes};
+use super::many_files::{join_beside, slice_names};
 use super::strided::{StridedArray, StridedDataset, component_name, describe};
 use crate::volume::{Dataset, Format, OpenHints, SharedBytes, StoredType, VariableInfo, map_file};
 use crate::{Error, ErrorKind, Result};
@@ -61,6 +62,10 @@ impl Header {
                 header.pairs.insert(key.trim().to_string(), value.trim().to_string());
             } else if let Some((key, value)) = line.split_once(':').filter(|_| !line.starts_with('#')) {
                 header.fields.insert(key.trim().to_ascii_lowercase(), value.trim().to_string());
+                if header.data_file().is_some_and(|f| f.starts_with("LIST")) {
+                    // The names of the files follow up to the end.
+                    return Ok(header);
+                }
             }
         }
         // A detached header may end with its last line.
@@ -102,14 +107,20 @@ impl Header {
     }
     /// The decoded bytes and where the values start in them.
     fn data(&self, path: &Path, file: &SharedBytes) -> Result<(SharedBytes, usize)> {
+        let total = total_bytes(&self.extents()?, 1, self.stored()?.bytes())?;
         let (bytes, start) = match self.data_file() {
             None => (file.clone(), self.end),
-            Some(f) if f.starts_with("LIST") || f.contains('%') => {
-                return Err(unsupported("NRRD data spread over several files").remedy("join them with `unu save`"));
+            Some(f) => {
+                let list = if f.starts_with("LIST") { (**file).as_ref().get(self.end..) } else { None };
+                match slice_names(f, list)? {
+                    Some(names) if self.need("encoding")?.eq_ignore_ascii_case("raw") => {
+                        return Ok((join_beside(path, &names, total)?, 0));
+                    }
+                    Some(_) => return Err(unsupported("NRRD data compressed in several files")),
+                    None => (map_beside(path, f)?, 0),
+                }
             }
-            Some(f) => (map_beside(path, f)?, 0),
         };
-        let total = total_bytes(&self.extents()?, 1, self.stored()?.bytes())?;
         let start = self.skip_lines((*bytes).as_ref(), start)?;
         let skip: i64 = self.get("byte skip").or(self.get("byteskip")).map_or(Ok(0), |s| number("byte skip", s))?;
         let encoding = self.need("encoding")?.to_ascii_lowercase();

@@ -1,8 +1,9 @@
 //! A volume in many files: a folder of PNG, TIFF or raw slices, or a pattern such as `quarter.*` or `slice_%03d.raw`.
 
+use super::raw_slices::raw_shape;
 use super::slices::{PlaneShape, Planes, SliceStack};
 use super::tiff_pages::Pages;
-use crate::volume::{Dataset, Format, OpenHints, StoredType, facts_from_name, map_file, suggest_shapes};
+use crate::volume::{Dataset, Format, OpenHints, StoredType, map_file};
 use crate::{Error, ErrorKind, Result};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -30,15 +31,18 @@ impl Format for SliceFolder {
         let files = find(path)?;
         let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
         let name = name.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut note = None;
         let planes: Arc<dyn Planes> = match Kind::of(&files[0]) {
             Kind::Png => Arc::new(Files { shape: png_shape(&files[0])?, files, decode: read_png }),
             Kind::Tiff => Arc::new(Files { shape: tiff_shape(&files[0])?, files, decode: read_tiff }),
             Kind::Raw => {
-                let shape = raw_shape(&files, hints)?;
+                let (shape, guess) = raw_shape(&files, hints)?;
+                note = guess;
                 Arc::new(RawSlices { files, shape, offset: hints.offset as usize })
             }
         };
-        Ok(Box::new(SliceStack::new(path.display().to_string(), &name, planes, None, hints)?))
+        let stack = SliceStack::new(path.display().to_string(), &name, planes, None, hints)?;
+        Ok(Box::new(stack.with_note(note)))
     }
 }
 
@@ -240,51 +244,6 @@ impl Planes for RawSlices {
             )
         })
     }
-}
-
-/// Shape and type of raw slices from hints and names; every file must have exactly that size.
-fn raw_shape(files: &[PathBuf], hints: &OpenHints) -> Result<PlaneShape> {
-    let first = &files[0];
-    let bytes = std::fs::metadata(first).map_err(|e| Error::io(first, &e))?.len().saturating_sub(hints.offset) as usize;
-    let facts = facts_from_name(&first.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default());
-    let dtype = hints.dtype.or(facts.stored);
-    let dims = hints.dims.clone().or(facts.dims);
-    let (Some(stored), Some(dims)) = (dtype, dims) else {
-        let guess = dtype.unwrap_or(StoredType::U16);
-        let fits: Vec<String> = suggest_shapes(bytes as u64, guess)
-            .iter()
-            .filter(|s| s.len() == 2)
-            .take(4)
-            .map(|s| format!("{}x{}x{}", files.len(), s[0], s[1]))
-            .collect();
-        let hint =
-            if fits.is_empty() { String::new() } else { format!("; as {guess} these would fit: {}", fits.join(", ")) };
-        return Err(Error::invalid(format!(
-            "{} raw slices of {bytes} bytes do not say their shape and type",
-            files.len()
-        ))
-        .remedy(format!("give --dims {}xHEIGHTxWIDTH and a type such as u16{hint}", files.len())));
-    };
-    let [height, width] = match dims[..] {
-        [n, h, w] if n == files.len() => [h, w],
-        [h, w] => [h, w],
-        _ => {
-            return Err(Error::invalid(format!("dims {dims:?} do not fit {} slices", files.len()))
-                .remedy("give slices x height x width"));
-        }
-    };
-    let shape = PlaneShape {
-        height,
-        width,
-        channels: 1,
-        stored,
-        big_endian: hints.big_endian.or(facts.big_endian).unwrap_or(false),
-    };
-    if shape.bytes()? != bytes {
-        return Err(Error::invalid(format!("a slice of {bytes} bytes cannot be {height}x{width} {stored}"))
-            .remedy("check dims and type"));
-    }
-    Ok(shape)
 }
 
 #[cfg(test)]

@@ -69,12 +69,20 @@ impl SliceStack {
             units: None,
             long_name: None,
             missing: hints.missing.clone(),
+            valid: None,
             spacing: spacing.map(|s| s[skip..].to_vec()),
             origin: None,
+            coordinates: Vec::new(),
+            axis_units: Vec::new(),
             notes: shape.stored.conversion_note().into_iter().collect(),
         };
         let infos = (0..shape.channels).map(info).collect();
         Ok(Self { source, planes, infos })
+    }
+    /// Adds what a reader should know.
+    pub fn with_note(mut self, note: Option<String>) -> Self {
+        self.infos.iter_mut().for_each(|info| info.notes.extend(note.clone()));
+        self
     }
 }
 
