@@ -1,8 +1,12 @@
 //! Every format is read as what it holds, and what is written comes back bit for bit.
 
+use blockmgard::backend::Cpu;
+use blockmgard::job::{compress_to_vec, decompress_volume, value_extent};
+use blockmgard::metrics::{Comparison, compare};
+use blockmgard::stream::{Archive, Provenance};
 use blockmgard::volume::write::{Payload, WriteFormat, write_file};
 use blockmgard::volume::{Dataset, Element, Metadata, OpenHints, SliceField, Values, Volume, open, suspect_missing};
-use blockmgard::{Region, Shape, with_values};
+use blockmgard::{Control, Mode, Params, Region, Shape, ToleranceMap, with_values};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -87,7 +91,7 @@ fn units_and_geometry_come_with_the_values() {
     assert_eq!(info.spacing.as_deref(), Some(&[1.0, 1.0, 0.5][..]));
     assert_eq!(info.origin.as_deref(), Some(&[0.0, 0.0, 1.0][..]));
     assert_eq!(info.missing, [-999.0]);
-    assert_eq!(dataset.open(v, 0).unwrap().missing, [(-999f32).to_bits() as u64]);
+    assert_eq!(dataset.open(v, 0).unwrap().missing.patterns, [(-999f32).to_bits() as u64]);
     for file in ["v.mha", "v.mhd", "v.nrrd"] {
         let (dataset, v) = open_named(&data(file), "");
         assert_eq!(dataset.variables()[v].spacing.as_deref(), Some(&[2.0, 1.0, 0.5][..]), "{file}");
@@ -118,7 +122,7 @@ fn volume_of<T: Element>(extents: &[usize], wrap: fn(Arc<dyn blockmgard::volume:
             origin: Some([10.0, 80.25, 1e-3][3 - rank..].to_vec()),
             ..Metadata::default()
         },
-        missing: vec![],
+        missing: Default::default(),
     }
 }
 
@@ -169,11 +173,83 @@ fn fill_values_are_written_and_found_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.nc");
     let mut volume = volume_of::<f32>(&[4, 5, 6], Values::F32);
-    volume.missing = vec![(-999f32).to_bits() as u64];
+    volume.missing = vec![(-999f32).to_bits() as u64].into();
     write_file(&path, WriteFormat::NetCdf, &Payload::volume(&volume)).unwrap();
     let (dataset, v) = open_named(&path, "temp");
     assert_eq!(dataset.variables()[v].missing, [-999.0]);
     assert_eq!(dataset.open(v, 0).unwrap().missing, volume.missing);
+}
+
+#[test]
+fn uneven_axes_come_back_where_the_format_holds_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut volume = volume_of::<f32>(&[4, 5, 6], Values::F32);
+    volume.meta.coordinates = vec![vec![0.0, 10.0, 25.5, 1e3], vec![], vec![]];
+    volume.meta.axis_units = vec!["m".into(), "degrees_north".into(), String::new()];
+    let box_of_it = Region { lo: [1, 0, 2], hi: [4, 5, 6] };
+    let map = ToleranceMap::uniform(&volume.shape, 1e-3).unwrap();
+    let provenance = Provenance { volume: volume.meta.clone(), ..Provenance::default() };
+    let control = Control::default();
+    let stream = compress_to_vec(&volume, &map, &Params::default(), &Cpu, &provenance, &control).unwrap().0;
+    let archive = Archive::from_bytes(stream).unwrap();
+    let part = decompress_volume(&archive, &box_of_it, &Cpu, None, &control).unwrap().0;
+    assert_eq!(part.meta.coordinates, [vec![10.0, 25.5, 1e3], vec![], vec![]]);
+    for format in [WriteFormat::NetCdf, WriteFormat::Vtr] {
+        let path = dir.path().join(format!("a.{}", format.extensions()[0]));
+        for written in [&volume, &part] {
+            write_file(&path, format, &Payload::volume(written)).unwrap();
+            let (dataset, v) = open_named(&path, "temp");
+            let back = dataset.open(v, 0).unwrap();
+            assert!(format.keeps_coordinates());
+            assert_eq!(back.meta.coordinates, written.meta.coordinates, "{}", format.name());
+            if format == WriteFormat::NetCdf {
+                assert_eq!(back.meta.axis_units, written.meta.axis_units);
+            }
+            let noted = |n: &String| n.contains("not evenly spaced");
+            assert!(dataset.variables()[v].notes.iter().any(noted));
+        }
+    }
+}
+
+#[test]
+fn values_outside_the_valid_range_are_missing_and_come_back_bit_for_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.nc");
+    let shape = Shape::new(&[10, 20, 30]).unwrap();
+    // Over land a different large number at every node, as some models leave behind.
+    let land = |i: usize| i % 5 == 0;
+    let values: &'static [f32] =
+        (0..6000).map(|i| if land(i) { 1e9 + i as f32 * 100.0 } else { (i % 17) as f32 }).collect::<Vec<_>>().leak();
+    let mut volume = volume_of::<f32>(&[10, 20, 30], Values::F32);
+    volume.values = Values::F32(Arc::new(SliceField::new(values, shape.n)));
+    volume.missing.valid = Some([0.0, 100.0]);
+    write_file(&path, WriteFormat::NetCdf, &Payload::volume(&volume)).unwrap();
+    let (dataset, v) = open_named(&path, "temp");
+    assert_eq!(dataset.variables()[v].valid, Some([0.0, 100.0]));
+    let opened = dataset.open(v, 0).unwrap();
+    let control = Control::default();
+    let extent = value_extent(&opened, &control).unwrap();
+    assert_eq!((extent.min, extent.max), (0.0, 16.0), "land is no part of the range");
+    let map = ToleranceMap::uniform(&shape, 0.25).unwrap();
+    let provenance = Provenance { missing: opened.missing.clone(), ..Provenance::default() };
+    for params in [Params::default(), Params { mode: Mode::Hybrid, ..Params::default() }] {
+        let stream = compress_to_vec(&opened, &map, &params, &Cpu, &provenance, &control).unwrap().0;
+        let archive = Archive::from_bytes(stream).unwrap();
+        let back = decompress_volume(&archive, &shape.region(), &Cpu, None, &control).unwrap().0;
+        assert_eq!(back.missing, opened.missing);
+        let (before, after) = (bits_of(&volume), bits_of(&back));
+        assert!((0..6000).all(|i| !land(i) || before[i] == after[i]));
+        let comparison = Comparison {
+            original: &opened,
+            reconstructed: &back,
+            tolerance: &map,
+            background: None,
+            compressed_bytes: None,
+        };
+        let report = compare(&comparison, &control).unwrap();
+        assert_eq!((report.violations, report.special_changed), (0, 0));
+        assert!(report.max_error <= 0.25);
+    }
 }
 
 #[test]
@@ -228,6 +304,6 @@ fn a_code_over_land_is_suspected() {
     let mut volume = volume_of::<f32>(&[10, 20, 30], Values::F32);
     volume.values = Values::F32(Arc::new(SliceField::new(values, shape.n)));
     assert_eq!(suspect_missing(&volume).unwrap(), Some(1e20f32 as f64));
-    volume.missing = vec![1e20f32.to_bits() as u64];
+    volume.missing = vec![1e20f32.to_bits() as u64].into();
     assert_eq!(suspect_missing(&volume).unwrap(), None);
 }

@@ -340,8 +340,10 @@ def expect_given(path):
                 expect(path, np.where(mask, np.nan, kept) if mask.any() else kept, name, getattr(v, "units", None))
 
 
-def masked(npy, missing):
+def masked(npy, missing, valid):
     values = np.load(npy).astype("f8")
+    if valid:
+        values[(values < valid[0]) | (values > valid[1])] = np.nan
     for m in missing:
         values[values == m] = np.nan
     return values
@@ -358,7 +360,7 @@ def compare():
             problem = file.get("error") or (found[-1]["error"] if found else "no such variable")
         else:
             read, info = found[-1], found[-1]["info"]
-            mine, wanted = masked(FILES / read["npy"], read["missing_values"]), array.astype("f8")
+            mine, wanted = masked(FILES / read["npy"], read["missing_values"], info.get("valid")), array.astype("f8")
             close = mine.shape == wanted.shape and np.array_equal(mine, wanted, equal_nan=True)
             problem = "" if close else f"values differ: {mine.shape} {wanted.shape}"
             if close is False and mine.shape == wanted.shape:
@@ -404,9 +406,22 @@ def check_written():
     same("nrrd in ITK", SimpleITK.GetArrayFromImage(image), image.GetSpacing()[::-1], image.GetOrigin()[::-1])
     image = nibabel.load(out / "a.nii")
     same("nifti", np.asarray(image.dataobj).T, np.diag(image.affine)[2::-1], image.affine[2::-1, 3])
-    [(name, values)] = read_vtk(str(out / "a.vti"))
-    same("vti", values.astype("f4"))
-    failures += name != "temp"
+    for file in ["a.vti", "a.vtr", "uneven.vtr"]:
+        [(name, values)] = read_vtk(str(out / file))
+        same(file, values.astype("f4"))
+        failures += name != "temp"
+    grid = vtk.vtkXMLRectilinearGridReader()
+    grid.SetFileName(str(out / "uneven.vtr"))
+    grid.Update()
+    heights = np.arange(source.shape[0], dtype="f8") ** 2
+    failures += not np.array_equal(vtk_to_numpy(grid.GetOutput().GetZCoordinates()), heights)
+    with netCDF4.Dataset(out / "uneven.nc") as n:
+        v = n["temp"]
+        v.set_auto_mask(False)
+        same("uneven netcdf", v[:])
+        failures += not np.array_equal(n["level"][:], heights)
+        failures += [n[d].units for d in v.dimensions] != ["m", "degrees_north", "degrees_east"]
+        failures += list(v.valid_range) != [-5.0, 5.0]
     with netCDF4.Dataset(out / "a.nc") as n:
         v = n["temp"]
         v.set_auto_mask(False)

@@ -60,11 +60,18 @@ fn write_for_python() {
         origin: Some(vec![10.0, -3.0, 7.0]),
         ..Metadata::default()
     };
-    volume.missing = vec![(-999f32).to_bits() as u64];
+    volume.missing = vec![(-999f32).to_bits() as u64].into();
     for format in WriteFormat::ALL {
         let path = dir.join(format!("a.{}", format.extensions()[0]));
         write_file(&path, format, &Payload::volume(&volume)).unwrap();
     }
+    volume.meta.coordinates = vec![(0..volume.shape.n[0]).map(|i| (i * i) as f64).collect(), vec![], vec![]];
+    volume.meta.axis_units = vec!["m".into(), "degrees_north".into(), "degrees_east".into()];
+    volume.missing.valid = Some([-5.0, 5.0]);
+    for (name, format) in [("uneven.nc", WriteFormat::NetCdf), ("uneven.vtr", WriteFormat::Vtr)] {
+        write_file(&dir.join(name), format, &Payload::volume(&volume)).unwrap();
+    }
+    (volume.meta.coordinates, volume.meta.axis_units, volume.missing.valid) = (vec![], vec![], None);
     let mask: Vec<u8> = (0..volume.shape.len()).map(|i| (i % 3 == 0) as u8).collect();
     let mut map = ToleranceMap::uniform(&volume.shape, 0.5).unwrap();
     map.tiers.push(Tier { name: "ignored".into(), tau: f64::INFINITY });

@@ -34,7 +34,7 @@ fn volume_f32(extents: &[usize], change: impl Fn(usize, f32) -> f32) -> Volume {
 }
 
 fn volume(shape: Shape, values: Values) -> Volume {
-    Volume { shape, values, meta: Metadata::default(), missing: vec![] }
+    Volume { shape, values, meta: Metadata::default(), missing: Default::default() }
 }
 
 fn holed(i: usize, v: f32) -> f32 {

@@ -4,8 +4,9 @@ use super::dispatch::Coded;
 use super::report::Report;
 use super::view::FrameView;
 use crate::backend::{Backend, FrameInput, FrameSink};
-use crate::stream::{Extent, Filled, Header, Output, PartFile, Provenance, StreamWriter, encode_special, scan};
-use crate::volume::{Field, Values, Volume};
+use crate::stream::{Extent, Filled, Header, Output, PartFile, Provenance, StreamWriter, encode_special};
+use crate::stream::{refuse_source, scan};
+use crate::volume::{Field, Missing, Values, Volume};
 use crate::{Control, Error, Params, Result, ToleranceMap};
 use std::io::Cursor;
 use std::path::Path;
@@ -17,7 +18,8 @@ use std::time::Instant;
 /// `map` must be made for the volume's shape. Progress counts bytes of original data.
 ///
 /// # Errors
-/// When a setting makes no sense, reading, writing or the device fails, or `control` is cancelled.
+/// When a setting makes no sense, `out` is the volume's own file, reading, writing or the device fails, or `control` is
+/// cancelled.
 pub fn compress(
     volume: &Volume,
     map: &ToleranceMap,
@@ -27,6 +29,7 @@ pub fn compress(
     provenance: &Provenance,
     control: &Control,
 ) -> Result<Report> {
+    refuse_source(out, &volume.meta.source)?;
     let mut file = PartFile::create(out)?;
     let handle = file.file().try_clone().map_err(|e| Error::io(out, &e))?;
     let (_, report) = compress_into(volume, map, params, backend, handle, provenance, control)?;
@@ -105,7 +108,7 @@ struct Run<'a> {
     map: &'a ToleranceMap,
     params: &'a Params,
     backend: &'a dyn Backend,
-    missing: &'a [u64],
+    missing: &'a Missing,
     control: &'a Control,
     kernel_seconds: f64,
 }

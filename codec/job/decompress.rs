@@ -5,9 +5,9 @@ use super::plain::read_plain;
 use super::report::Report;
 use super::sink::{FrameRegionSink, MemorySink};
 use crate::backend::{Backend, FrameShape, RegionSink};
-use crate::stream::{Archive, FrameKind, FrameReader, PartFile};
+use crate::stream::{Archive, FrameKind, FrameReader, PartFile, refuse_source};
 use crate::volume::write::{Payload, WriteFormat, write_file};
-use crate::volume::{ByteLayout, DType, MappedField, Values, VecField, Volume};
+use crate::volume::{ByteLayout, DType, MappedField, Metadata, Values, VecField, Volume};
 use crate::{Control, Element, Error, Region, Result, Shape};
 use std::io::Write;
 use std::path::Path;
@@ -145,11 +145,20 @@ pub fn decompress_volume(
     let first = 3 - usize::from(header.shape.rank);
     let shape = Shape::new(&region.shape()[first..])?;
     let mut meta = provenance.volume;
+    place_box(&mut meta, &region.lo[first..], &region.hi[first..]);
+    Ok((Volume { shape, values, meta, missing: provenance.missing }, started.elapsed().as_secs_f64()))
+}
+
+/// Moves origin and coordinates of a whole volume to a box of it.
+fn place_box(meta: &mut Metadata, lo: &[usize], hi: &[usize]) {
     if let (Some(origin), Some(spacing)) = (&mut meta.origin, &meta.spacing) {
-        let steps = region.lo[first..].iter().zip(spacing);
+        let steps = lo.iter().zip(spacing);
         origin.iter_mut().zip(steps).for_each(|(o, (&lo, step))| *o += lo as f64 * step);
     }
-    Ok((Volume { shape, values, meta, missing: provenance.missing }, started.elapsed().as_secs_f64()))
+    for ((nodes, &lo), &hi) in meta.coordinates.iter_mut().zip(lo).zip(hi) {
+        // Provenance is not bound to the shape: coordinates of another length are dropped.
+        *nodes = nodes.get(lo..hi).unwrap_or_default().to_vec();
+    }
 }
 
 /// Decodes a box into the file `out`, which appears whole or not at all.
@@ -157,7 +166,8 @@ pub fn decompress_volume(
 /// With `memory`, works in slabs and keeps about within that many bytes; else whole frames are held.
 ///
 /// # Errors
-/// As [`decompress_region`], and when the format cannot hold the volume or writing fails.
+/// As [`decompress_region`], and when the format cannot hold the volume, `out` is the file that the stream was made of, or
+/// writing fails.
 pub fn decompress(
     archive: &Archive,
     region: &Region,
@@ -174,6 +184,7 @@ pub fn decompress(
     let original_bytes = region.len() as u64 * value_bytes;
     control.begin(original_bytes);
     let kernel_seconds = if format == WriteFormat::Raw {
+        refuse_source(path, &archive.provenance()?.volume.source)?;
         let mut file = PartFile::create(path)?;
         let told = |e| Error::io(path, &e).remedy("check the free space of the disk");
         let mut put = |values: &[u8]| file.file().write_all(values).map_err(told);

@@ -107,5 +107,8 @@ fn stretched(mut meta: Metadata, coordinates: &[Vec<usize>]) -> Metadata {
     });
     let spacing = meta.spacing.unwrap_or_else(|| vec![1.0; coordinates.len()]);
     meta.spacing = Some(spacing.iter().zip(steps).map(|(s, step)| s * step).collect());
+    for (nodes, kept) in meta.coordinates.iter_mut().zip(coordinates) {
+        *nodes = kept.iter().filter_map(|&i| nodes.get(i).copied()).collect();
+    }
     meta
 }

@@ -86,7 +86,7 @@ fn volume(extents: &[usize], value: impl Fn(usize) -> f32) -> Volume {
     let shape = Shape::new(extents).unwrap();
     let data: &'static [f32] = (0..shape.len()).map(value).collect::<Vec<_>>().leak();
     let values = Values::F32(Arc::new(SliceField::new(data, shape.n)));
-    Volume { shape, values, meta: Metadata::default(), missing: vec![] }
+    Volume { shape, values, meta: Metadata::default(), missing: Default::default() }
 }
 
 /// Three tiers over the blocks, as a map of an ROI spec would be.
@@ -123,7 +123,7 @@ fn holed(extents: &[usize]) -> Volume {
         5 => -1e20,
         k => k as f32 - 6.0,
     });
-    volume.missing = vec![u64::from((-1e20f32).to_bits())];
+    volume.missing = vec![u64::from((-1e20f32).to_bits())].into();
     volume
 }
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 fn volume32(extents: &[usize], data: Vec<f32>) -> Volume {
     let shape = Shape::new(extents).unwrap();
     let values = Values::F32(Arc::new(VecField::new(data, shape.n)));
-    Volume { shape, values, meta: Metadata::default(), missing: vec![] }
+    Volume { shape, values, meta: Metadata::default(), missing: Default::default() }
 }
 
 fn volume64(extents: &[usize], data: Vec<f64>) -> Volume {
     let shape = Shape::new(extents).unwrap();
     let values = Values::F64(Arc::new(VecField::new(data, shape.n)));
-    Volume { shape, values, meta: Metadata::default(), missing: vec![] }
+    Volume { shape, values, meta: Metadata::default(), missing: Default::default() }
 }
 
 fn report(a: &Volume, b: &Volume, map: &ToleranceMap) -> Report {
@@ -55,7 +55,7 @@ fn a_miss_that_rounding_hides_is_a_violation() {
 fn special_values_must_keep_their_bits() {
     let nan = f32::from_bits(0x7fc0_1234);
     let mut a = volume32(&[6], vec![nan, f32::INFINITY, -999.0, 1.0, 2.0, 3.0]);
-    a.missing = vec![(-999f32).to_bits() as u64];
+    a.missing = vec![(-999f32).to_bits() as u64].into();
     let same = volume32(&[6], vec![nan, f32::INFINITY, -999.0, 1.0, 2.0, 3.0]);
     let r = report(&a, &same, &uniform(&a, 0.1));
     assert_eq!((r.valid, r.special, r.special_changed, r.violations), (3, 3, 0, 0));

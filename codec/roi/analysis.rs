@@ -3,7 +3,7 @@
 use super::gradient::GradientField;
 use super::ranges::BlockRanges;
 use super::select::{ScalarSelector, Selector, Test};
-use crate::volume::{Field, Stats, Validity, Values, Volume};
+use crate::volume::{Field, Missing, Stats, Validity, Values, Volume};
 use crate::{Control, Element, Result};
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +23,7 @@ enum Scalars {
 
 struct Scalar<T: Element> {
     field: Arc<dyn Field<T>>,
-    missing: Vec<u64>,
+    missing: Missing,
     stats: Stats,
     ranges: OnceLock<Arc<BlockRanges<T>>>,
 }
@@ -111,7 +111,7 @@ impl<T: Element> Scalar<T> {
     }
     fn gradient(&self, spacing: [f64; 3], control: &Control) -> Result<Scalar<T>> {
         let field = GradientField { field: self.field.clone(), missing: self.missing.clone(), spacing };
-        let stats = Stats::of_field(&field, Validity::new(&[]), control)?;
-        Ok(Scalar { field: Arc::new(field), missing: Vec::new(), stats, ranges: OnceLock::new() })
+        let stats = Stats::of_field(&field, Validity::new(&Missing::default()), control)?;
+        Ok(Scalar { field: Arc::new(field), missing: Missing::default(), stats, ranges: OnceLock::new() })
     }
 }

@@ -1,6 +1,6 @@
 //! Gradient magnitude of a volume, computed as its rows are read.
 
-use crate::volume::{Field, Validity};
+use crate::volume::{Field, Missing, Validity};
 use crate::{Element, Result};
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// valid. NaN where the value itself is not valid. Axes of one node do not count.
 pub(super) struct GradientField<T: Element> {
     pub field: Arc<dyn Field<T>>,
-    pub missing: Vec<u64>,
+    pub missing: Missing,
     /// Distance between nodes, all three axes.
     pub spacing: [f64; 3],
 }
@@ -103,8 +103,11 @@ mod tests {
 
     fn gradient(data: Vec<f64>, n: [usize; 3], spacing: [f64; 3]) -> Vec<f64> {
         let mut out = vec![0.0; data.len()];
-        let g =
-            GradientField { field: Arc::new(VecField::new(data, n)) as Arc<dyn Field<f64>>, missing: vec![], spacing };
+        let g = GradientField {
+            field: Arc::new(VecField::new(data, n)) as Arc<dyn Field<f64>>,
+            missing: Default::default(),
+            spacing,
+        };
         g.read_region(&crate::Region { lo: [0; 3], hi: n }, &mut out).unwrap();
         out
     }

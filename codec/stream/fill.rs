@@ -5,14 +5,14 @@
 //! eighth of the frame); nodes are interpolated as rows are read.
 
 use super::special::is_special;
-use crate::volume::Field;
+use crate::volume::{Field, Missing};
 use crate::{Control, Element, Result};
 use rayon::prelude::*;
 
 /// A field whose special values are replaced; ordinary values pass through.
 pub struct Filled<'a, T: Element> {
     field: &'a dyn Field<T>,
-    missing: &'a [u64],
+    missing: &'a Missing,
     /// Cells of two nodes an axis.
     cells: Level<T>,
     max_abs: f64,
@@ -29,7 +29,7 @@ const RUN: usize = 1 << 14;
 
 impl<'a, T: Element> Filled<'a, T> {
     /// `max_abs` is the largest |u| of the ordinary values, which no fill value exceeds.
-    pub fn new(field: &'a dyn Field<T>, missing: &'a [u64], max_abs: T, control: &Control) -> Result<Self> {
+    pub fn new(field: &'a dyn Field<T>, missing: &'a Missing, max_abs: T, control: &Control) -> Result<Self> {
         let marked = |z, y, x0, out: &mut [T]| {
             field.read_row(z, y, x0, out)?;
             for v in out.iter_mut().filter(|v| is_special(**v, missing)) {
@@ -141,7 +141,8 @@ mod tests {
 
     fn filled(data: &[f64], n: [usize; 3], max_abs: f64) -> Vec<f64> {
         let field = SliceField::new(data, n);
-        let fill = Filled::new(&field, &[], max_abs, &Control::default()).unwrap();
+        let none = Missing::default();
+        let fill = Filled::new(&field, &none, max_abs, &Control::default()).unwrap();
         let mut out = vec![0.0; data.len()];
         fill.read_region(&crate::Region { lo: [0; 3], hi: n }, &mut out).unwrap();
         out

@@ -20,7 +20,7 @@ pub use extent::Extent;
 pub use fill::Filled;
 pub use frames::Frames;
 pub use header::Header;
-pub use part_file::PartFile;
+pub use part_file::{PartFile, refuse_source};
 pub use provenance::Provenance;
 pub use reader::{Archive, FrameReader};
 pub use special::{Special, encode as encode_special, scan};

@@ -1,7 +1,7 @@
 //! Where a volume came from and how its stream was asked for: JSON, compressed.
 
 use super::header::Header;
-use crate::volume::{DType, Metadata};
+use crate::volume::{DType, Metadata, Missing};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,9 @@ pub struct Provenance {
     /// The ROI spec as it was given (its JSON form), when there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roi: Option<serde_json::Value>,
-    /// Bit patterns that mean "missing" (see [`crate::volume::Volume::missing`]).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<u64>,
+    /// See [`crate::volume::Volume::missing`]; its keys are `missing` and `valid`.
+    #[serde(flatten)]
+    pub missing: Missing,
 }
 
 /// What is written of a provenance: nothing that reads back as it is anyway.
@@ -32,8 +32,8 @@ struct Written<'a> {
     volume: WrittenVolume<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     roi: &'a Option<serde_json::Value>,
-    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
-    missing: &'a [u64],
+    #[serde(flatten)]
+    missing: &'a Missing,
 }
 
 #[derive(Serialize)]
@@ -54,12 +54,18 @@ struct WrittenVolume<'a> {
     origin: &'a Option<Vec<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     step: &'a Option<usize>,
+    #[serde(skip_serializing_if = "<[Vec<f64>]>::is_empty")]
+    coordinates: &'a [Vec<f64>],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    axis_units: &'a [String],
 }
 
 impl<'a> Written<'a> {
     fn of(p: &'a Provenance) -> Self {
-        let Metadata { source, variable, long_name, units, axes, spacing, origin, step } = &p.volume;
-        let volume = WrittenVolume { source, variable, long_name, units, axes, spacing, origin, step };
+        let Metadata { source, variable, long_name, units, axes, spacing, origin, step, coordinates, axis_units } =
+            &p.volume;
+        let volume =
+            WrittenVolume { source, variable, long_name, units, axes, spacing, origin, step, coordinates, axis_units };
         Self { writer: &p.writer, command: &p.command, volume, roi: &p.roi, missing: &p.missing }
     }
 }
@@ -138,7 +144,7 @@ mod tests {
                 ..Metadata::default()
             },
             roi: None,
-            missing: vec![],
+            missing: Missing::default(),
         };
         let bytes = p.encode(&header).unwrap();
         assert_eq!(Provenance::decode(&bytes, &header).unwrap(), p);

@@ -38,7 +38,11 @@ impl Archive {
     /// Maps a file.
     pub fn open(path: &Path) -> Result<Self> {
         let named = |e: Error| Error { message: format!("{}: {}", path.display(), e.message), ..e };
-        let file = std::fs::File::open(path).map_err(|e| Error::io(path, &e))?;
+        let io = |e| Error::io(path, &e);
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Err(Error::invalid(format!("{} is no file", path.display())).remedy("name a .bmg stream"));
+        }
+        let file = std::fs::File::open(path).map_err(io)?;
         Self::from_file(&file).map_err(named)
     }
     /// Maps an open file.

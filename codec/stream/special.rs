@@ -4,19 +4,19 @@ use super::bytes::{Cursor, ZSTD_LEVEL, put_varint, zstd_pack, zstd_unpack};
 use super::extent::Extent;
 use super::linear;
 use crate::simd::{Kernel, dispatch};
-use crate::volume::Field;
+use crate::volume::{Field, Missing};
 use crate::{Control, Element, Error, Region, Result};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// True for values that are stored apart: not finite, or one of the "missing" bit patterns.
+/// True for values that are stored apart: not finite, or missing.
 #[inline(always)]
-pub fn is_special<T: Element>(v: T, missing: &[u64]) -> bool {
-    !v.is_finite() || (!missing.is_empty() && missing.contains(&v.to_bits64()))
+pub fn is_special<T: Element>(v: T, missing: &Missing) -> bool {
+    !v.is_finite() || (!missing.is_empty() && missing.holds(v))
 }
 
 /// Looks at every value once, in parallel: the extent of the ordinary ones and the number of special ones.
-pub fn scan<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control) -> Result<(Extent, u64)> {
+pub fn scan<T: Element>(field: &dyn Field<T>, missing: &Missing, control: &Control) -> Result<(Extent, u64)> {
     linear::fold(
         field,
         control,
@@ -26,7 +26,7 @@ pub fn scan<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control
     )
 }
 
-fn scan_piece<T: Element>(values: &[T], missing: &[u64]) -> (Extent, u64) {
+fn scan_piece<T: Element>(values: &[T], missing: &Missing) -> (Extent, u64) {
     let ordinary = if missing.is_empty() { dispatch(Ordinary(values)) } else { None };
     ordinary.map_or_else(|| scan_specials(values, missing), |extent| (extent, 0))
 }
@@ -63,7 +63,7 @@ impl<T: Element> Kernel for Ordinary<'_, T> {
     }
 }
 
-fn scan_specials<T: Element>(values: &[T], missing: &[u64]) -> (Extent, u64) {
+fn scan_specials<T: Element>(values: &[T], missing: &Missing) -> (Extent, u64) {
     let (mut low, mut high) = ([T::INFINITY; LANES], [-T::INFINITY; LANES]);
     let mut specials = 0;
     let mut look = |lane: usize, v: T, ordinary: bool| {
@@ -90,7 +90,7 @@ fn scan_specials<T: Element>(values: &[T], missing: &[u64]) -> (Extent, u64) {
 const MAX_PALETTE: usize = 255;
 
 /// Packs the special values of a frame (see `FORMAT.md`, "Special part"). Memory: the mask, one bit a value.
-pub fn encode<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control) -> Result<Vec<u8>> {
+pub fn encode<T: Element>(field: &dyn Field<T>, missing: &Missing, control: &Control) -> Result<Vec<u8>> {
     let palette = palette(field, missing, control)?;
     let mut out = vec![palette.len() as u8];
     for &bits in &palette {
@@ -106,7 +106,7 @@ pub fn encode<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Contr
 }
 
 /// The distinct patterns, ascending; empty when there are more than a palette holds.
-fn palette<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control) -> Result<Vec<u64>> {
+fn palette<T: Element>(field: &dyn Field<T>, missing: &Missing, control: &Control) -> Result<Vec<u64>> {
     let cap = |set: BTreeSet<u64>| set.into_iter().take(MAX_PALETTE + 1).collect::<BTreeSet<_>>();
     let found = linear::fold(
         field,
@@ -129,7 +129,7 @@ fn palette<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control)
     Ok(if found.len() > MAX_PALETTE { Vec::new() } else { found.into_iter().collect() })
 }
 
-fn mask<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control) -> Result<Vec<u64>> {
+fn mask<T: Element>(field: &dyn Field<T>, missing: &Missing, control: &Control) -> Result<Vec<u64>> {
     use rayon::prelude::*;
     let total = linear::length(field);
     let mut words = vec![0u64; total.div_ceil(64)];
@@ -149,7 +149,7 @@ fn mask<T: Element>(field: &dyn Field<T>, missing: &[u64], control: &Control) ->
 fn append_codes<T: Element>(
     out: &mut Vec<u8>,
     field: &dyn Field<T>,
-    missing: &[u64],
+    missing: &Missing,
     palette: &[u64],
     control: &Control,
 ) -> Result<()> {
@@ -298,7 +298,7 @@ mod tests {
         for (every, kinds) in [(1, 1), (3, 1), (4, 200), (1, 1 << 20), (200, 2)] {
             let data = values(every, kinds);
             let field = SliceField::new(&data, N);
-            let bytes = encode(&field, &[], &Control::default()).unwrap();
+            let bytes = encode(&field, &Missing::default(), &Control::default()).unwrap();
             let special = Special::<f32>::decode(&bytes, N).unwrap();
             for region in [Region { lo: [0; 3], hi: N }, Region { lo: [1, 2, 3], hi: [4, 3, 13] }] {
                 let mut box_values = vec![0.0; region.len()];
@@ -317,7 +317,7 @@ mod tests {
     fn missing_patterns_are_special_and_do_not_count_as_largest() {
         let data = [1.0f64, -3.0, 1e20, f64::INFINITY, -0.0];
         let field = SliceField::new(&data, [1, 1, 5]);
-        let missing = [1e20f64.to_bits()];
+        let missing = vec![1e20f64.to_bits()].into();
         let (extent, specials) = scan(&field, &missing, &Control::default()).unwrap();
         assert_eq!((extent.min, extent.max, extent.max_abs(), specials), (-3.0, 1.0, 3.0, 2));
         let nothing = SliceField::new(&[f64::NAN], [1, 1, 1]);

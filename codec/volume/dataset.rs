@@ -1,6 +1,6 @@
 //! Files as sets of variables, and the volumes read from them.
 
-use super::{DType, Field, Shape, StoredType, missing_bits};
+use super::{DType, Field, Missing, Shape, StoredType, missing_bits};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -51,6 +51,13 @@ pub struct Metadata {
     pub origin: Option<Vec<f64>>,
     /// Step of a series, when there is one.
     pub step: Option<usize>,
+    /// Coordinates of the nodes of axes that are not evenly spaced, one list per axis (empty where spacing and origin
+    /// say it); no lists at all when every axis is even.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub coordinates: Vec<Vec<f64>>,
+    /// Units of the axes, one word per axis (empty where there is none); no words at all when no axis has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub axis_units: Vec<String>,
 }
 
 /// One volume ready to look at or to compress.
@@ -59,9 +66,7 @@ pub struct Volume {
     pub shape: Shape,
     pub values: Values,
     pub meta: Metadata,
-    /// Bit patterns (of the element type, zero-extended) that mean "missing", besides NaN and infinities.
-    /// They are not part of ranges or metrics and come back bit for bit.
-    pub missing: Vec<u64>,
+    pub missing: Missing,
 }
 
 /// What a file says of one of its variables.
@@ -80,8 +85,17 @@ pub struct VariableInfo {
     pub long_name: Option<String>,
     /// The values that mean "missing", as the file states them.
     pub missing: Vec<f64>,
+    /// Closed range of values that are data, as the file states it; others are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid: Option<[f64; 2]>,
     pub spacing: Option<Vec<f64>>,
     pub origin: Option<Vec<f64>>,
+    /// As [`Metadata::coordinates`], over all extents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coordinates: Vec<Vec<f64>>,
+    /// As [`Metadata::axis_units`], over all extents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub axis_units: Vec<String>,
     /// What a reader should know, such as a conversion that is not exact.
     pub notes: Vec<String>,
 }
@@ -119,7 +133,7 @@ impl VariableInfo {
         let lead = self.extents.len().saturating_sub(3);
         Ok(Volume {
             shape: self.shape()?,
-            missing: missing_bits(&values, &self.missing),
+            missing: Missing { patterns: missing_bits(&values, &self.missing), valid: self.valid },
             values,
             meta: Metadata {
                 source: source.to_string(),
@@ -130,9 +144,16 @@ impl VariableInfo {
                 spacing: self.spacing.as_ref().map(|s| s[lead..].to_vec()),
                 origin: self.origin.as_ref().map(|s| s[lead..].to_vec()),
                 step: (lead > 0).then_some(step),
+                coordinates: some_left(self.coordinates.iter().skip(lead).cloned().collect()),
+                axis_units: some_left(self.axis_units.iter().skip(lead).cloned().collect()),
             },
         })
     }
+}
+
+/// Lists of which at least one says something, or none.
+fn some_left<L: AsRef<[T]>, T>(lists: Vec<L>) -> Vec<L> {
+    if lists.iter().all(|l| l.as_ref().is_empty()) { Vec::new() } else { lists }
 }
 
 /// An opened file.

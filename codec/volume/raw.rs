@@ -72,8 +72,11 @@ fn describe(
         units: side.units,
         long_name: None,
         missing,
+        valid: None,
         spacing: side.spacing,
         origin: side.origin,
+        coordinates: Vec::new(),
+        axis_units: Vec::new(),
         notes: stored.conversion_note().into_iter().collect(),
     })
 }
@@ -173,7 +176,7 @@ mod tests {
         let v = open(&path, &OpenHints::default()).unwrap().open(0, 0).unwrap();
         assert_eq!((v.shape.extents(), v.values.dtype()), (&[3, 4][..], DType::F64));
         assert_eq!((v.meta.units.as_deref(), v.meta.spacing.as_deref()), (Some("K"), Some(&[1.0, 2.0][..])));
-        assert_eq!(v.missing, [(-1f64).to_bits()]);
+        assert_eq!(v.missing.patterns, [(-1f64).to_bits()]);
         let hints = OpenHints { dims: Some(vec![2, 6]), ..OpenHints::default() };
         assert_eq!(open(&path, &hints).unwrap().open(0, 0).unwrap().shape.extents(), [2, 6]);
         write(&dir, "a_9x9.f32.toml", b"dims=[3,4]\ndtype='f64'\noffset=3\nspacing=[1]\n");

@@ -2,6 +2,7 @@
 
 use super::formats::*;
 use super::{Dataset, OpenHints, npy::Npy, raw::Raw};
+use crate::stream::MAGIC;
 use crate::{Error, Result};
 use std::{fs::File, io::Read, path::Path};
 
@@ -56,6 +57,10 @@ pub fn detect(path: &Path) -> Result<&'static dyn Format> {
         return Ok(&SliceFolder);
     }
     let head = read_head(path)?;
+    if head.starts_with(&MAGIC) {
+        return Err(Error::invalid(format!("{} is a compressed stream, no data file", path.display()))
+            .remedy("decompress it first"));
+    }
     let by_content = FORMATS.iter().find(|f| f.sniff(path, &head));
     let by_ending = || FORMATS.iter().find(|f| has_ending(path, f.extensions()));
     match by_content.or_else(by_ending) {
@@ -68,8 +73,13 @@ pub fn detect(path: &Path) -> Result<&'static dyn Format> {
 
 fn read_head(path: &Path) -> Result<Vec<u8>> {
     let io = |e| Error::io(path, &e);
-    if path.is_dir() {
+    let there = std::fs::metadata(path).map_err(io)?;
+    if there.is_dir() {
         return Ok(Vec::new());
+    }
+    if !there.is_file() {
+        return Err(Error::invalid(format!("{} is no file but a pipe or a device", path.display()))
+            .remedy("write it to a file first: values are read where they lie, not in order"));
     }
     let mut head = Vec::new();
     File::open(path).map_err(io)?.take(HEAD_BYTES).read_to_end(&mut head).map_err(io)?;
@@ -80,4 +90,19 @@ fn has_ending(path: &Path, endings: &[&str]) -> bool {
     let Some(name) = path.file_name().and_then(|n| n.to_str()) else { return false };
     let name = name.to_ascii_lowercase();
     endings.iter().any(|e| name.strip_suffix(e).is_some_and(|stem| stem.ends_with('.')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_and_pipes_are_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let stream = dir.path().join("x.bmg");
+        std::fs::write(&stream, [&MAGIC[..], &[1, 2, 3]].concat()).unwrap();
+        assert!(detect(&stream).err().unwrap().remedy.contains("decompress"));
+        #[cfg(unix)]
+        assert!(detect(Path::new("/dev/zero")).err().unwrap().message.contains("device"));
+    }
 }

@@ -2,26 +2,26 @@
 
 use super::quantiles::{Binning, Quantiles};
 use super::scan::{RowReader, Units};
-use super::{Element, Field, Values, Volume};
+use super::{Element, Field, Missing, Values, Volume};
 use crate::{Control, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Which values count: finite and not one of the volume's missing patterns.
+/// Which values count: finite and not missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Validity<'a> {
-    missing: &'a [u64],
+    missing: &'a Missing,
 }
 
 impl<'a> Validity<'a> {
     /// `missing` as in [`Volume::missing`].
-    pub fn new(missing: &'a [u64]) -> Self {
+    pub fn new(missing: &'a Missing) -> Self {
         Self { missing }
     }
     #[inline(always)]
     pub fn is_missing<T: Element>(&self, v: T) -> bool {
-        !self.missing.is_empty() && self.missing.contains(&v.to_bits64())
+        !self.missing.is_empty() && self.missing.holds(v)
     }
     #[inline(always)]
     pub fn is_valid<T: Element>(&self, v: T) -> bool {
@@ -40,7 +40,7 @@ pub struct Stats {
     pub valid: u64,
     pub nan: u64,
     pub infinite: u64,
-    /// Values that carry one of the volume's missing patterns (a NaN pattern counts here, not under `nan`).
+    /// Values that the volume calls missing (a NaN pattern counts here, not under `nan`).
     pub missing: u64,
     pub min: f64,
     pub max: f64,
@@ -206,7 +206,8 @@ mod tests {
     use crate::volume::SliceField;
 
     fn stats(data: &[f32], n: [usize; 3], missing: &[u64]) -> Stats {
-        Stats::of_field(&SliceField::new(data, n), Validity::new(missing), &Control::default()).unwrap()
+        Stats::of_field(&SliceField::new(data, n), Validity::new(&missing.to_vec().into()), &Control::default())
+            .unwrap()
     }
 
     #[test]

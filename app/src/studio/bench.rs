@@ -72,7 +72,7 @@ fn generated(side: usize) -> anyhow::Result<Volume> {
     });
     let shape = Shape::new(&[side; 3])?;
     let values = Values::F32(Arc::new(VecField::new(values, shape.n)));
-    Ok(Volume { shape, values, meta: Metadata::default(), missing: vec![] })
+    Ok(Volume { shape, values, meta: Metadata::default(), missing: Default::default() })
 }
 
 struct Bench {

@@ -3,7 +3,7 @@
 use super::Selector;
 use crate::roi::blocks::{Cover, cover_by_rows};
 use crate::roi::ranges::BlockRanges;
-use crate::volume::{Field, RowReader, Segment, Validity};
+use crate::volume::{Field, Missing, RowReader, Segment, Validity};
 use crate::{Element, Region, Result};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(in crate::roi) enum Test {
 /// The voxels whose value passes a test.
 pub(in crate::roi) struct ScalarSelector<T: Element> {
     pub field: Arc<dyn Field<T>>,
-    pub missing: Vec<u64>,
+    pub missing: Missing,
     pub test: Test,
     /// Saves looking into blocks whose range decides, where there is one.
     pub ranges: Option<Arc<BlockRanges<T>>>,

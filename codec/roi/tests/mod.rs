@@ -11,7 +11,7 @@ fn volume(extents: &[usize], value: impl Fn([usize; 3]) -> f32) -> (Volume, Stat
     let shape = Shape::new(extents).unwrap();
     let data = voxels(&shape).map(value).collect();
     let values = Values::F32(Arc::new(VecField::new(data, shape.n)));
-    let volume = Volume { shape, values, meta: Metadata::default(), missing: vec![(-999f32).to_bits() as u64] };
+    let volume = Volume { shape, values, meta: Metadata::default(), missing: vec![(-999f32).to_bits() as u64].into() };
     let stats = Stats::of(&volume, &Control::default()).unwrap();
     (volume, stats)
 }

@@ -2,7 +2,7 @@
 
 use super::cf::CfAttributes;
 use super::packing::Packing;
-use super::spacing::geometry;
+use super::spacing::{Axis, place};
 use super::tiled::{BoxReader, tiled_values};
 use crate::volume::{
     DType, Dataset, Element, Format, OpenHints, Region, StoredType, VariableInfo, Volume, default_axes, missing_bits,
@@ -141,7 +141,7 @@ impl Dataset for NcDataset {
         let raw = tiled_values(var.stored.delivered(), shape.n, chunk, reader)?;
         let mut volume = info.volume(&self.source, &info.name, step, var.packing.apply(raw))?;
         if var.default_fill && matches!(var.stored, StoredType::F32 | StoredType::F64) {
-            volume.missing.extend(missing_bits(&volume.values, &[DEFAULT_FILL_F32]));
+            volume.missing.patterns.extend(missing_bits(&volume.values, &[DEFAULT_FILL_F32]));
         }
         Ok(volume)
     }
@@ -237,13 +237,14 @@ fn describe(
     let nameless = |name: &str, size: u64| name.starts_with(&format!("dim_{size}"));
     let axes: Vec<String> =
         dims().map(|(d, plain)| if nameless(&d.name, d.size) { plain.clone() } else { d.name.clone() }).collect();
-    let coordinates = var.dimensions.iter().map(|d| (d.name.clone(), coordinates(file, scope, &d.name, d.size)));
-    let (spacing, origin, uneven) = geometry(&coordinates.collect::<Vec<_>>());
-    let mut notes = packing.notes(stored);
-    notes.extend(uneven);
+    let placed = var.dimensions.iter().zip(&axes).map(|(d, axis)| match coordinates(file, scope, &d.name, d.size) {
+        Some((nodes, units)) => Axis { name: axis.clone(), nodes: Some(nodes), units },
+        None => Axis::new(axis, None),
+    });
+    let placed = placed.collect();
     let mut missing = packing.delivered_fills();
     missing.extend(&hints.missing);
-    VariableInfo {
+    let mut info = VariableInfo {
         name: name.to_string(),
         extents: var.dimensions.iter().map(|d| d.size as usize).collect(),
         axes,
@@ -252,14 +253,19 @@ fn describe(
         units: text(var, "units"),
         long_name: ["long_name", "standard_name", "description", "title"].iter().find_map(|a| text(var, a)),
         missing,
-        spacing,
-        origin,
-        notes,
-    }
+        valid: packing.delivered_valid(),
+        spacing: None,
+        origin: None,
+        coordinates: Vec::new(),
+        axis_units: Vec::new(),
+        notes: packing.notes(stored),
+    };
+    place(&mut info, placed);
+    info
 }
 
-/// The values of the coordinate variable of a dimension, looked for in the group and those around it.
-fn coordinates(file: &NcFile, scope: &str, dimension: &str, size: u64) -> Option<Vec<f64>> {
+/// Values and units of the coordinate variable of a dimension, looked for in the group and those around it.
+fn coordinates(file: &NcFile, scope: &str, dimension: &str, size: u64) -> Option<(Vec<f64>, Option<String>)> {
     if size > MAX_COORDINATES {
         return None;
     }
@@ -273,7 +279,8 @@ fn coordinates(file: &NcFile, scope: &str, dimension: &str, size: u64) -> Option
             let bare = text(var, "NAME")
                 .is_some_and(|n| n.starts_with("This is a netCDF dimension but not a netCDF variable"));
             let values = stored_type(&var.dtype).filter(|_| !bare && var.dimensions[0].size == size);
-            return values.and_then(|_| file.read_variable_unpacked(&path).ok()).map(|a| a.iter().copied().collect());
+            let nodes = values.and_then(|_| file.read_variable_unpacked(&path).ok())?;
+            return Some((nodes.iter().copied().collect(), text(var, "units")));
         }
         scope = match group.rsplit_once('/') {
             Some((parent, _)) => Some(parent),

@@ -13,7 +13,7 @@ pub struct Packing {
     pub wrap: Option<Wrap>,
     /// Stored values that mean "missing".
     pub fills: Vec<f64>,
-    /// Stored values outside this closed range are missing too.
+    /// Stored values outside this closed range are missing too (those of scaled data are delivered as NaN).
     pub valid: Option<[f64; 2]>,
     /// Type delivered.
     pub dtype: DType,
@@ -50,6 +50,11 @@ impl Packing {
     pub fn delivered_fills(&self) -> Vec<f64> {
         if self.is_scaled() { Vec::new() } else { self.fills.clone() }
     }
+    /// The closed range outside which delivered values are missing.
+    pub fn delivered_valid(&self) -> Option<[f64; 2]> {
+        // Open ends are stored as the largest numbers: JSON has no infinity.
+        self.valid.filter(|_| !self.is_scaled()).map(|range| range.map(|v| v.clamp(f64::MIN, f64::MAX)))
+    }
     /// The stored type with what is done to it, such as "i16, scaled".
     pub fn describe(&self, stored: StoredType) -> String {
         if self.is_scaled() { format!("{stored}, scaled") } else { stored.to_string() }
@@ -67,13 +72,15 @@ impl Packing {
             notes.extend(stored.conversion_note());
         }
         if let Some([lo, hi]) = self.valid {
-            notes.push(format!("stored values outside {lo} to {hi} are read as NaN (valid range)"));
+            let read = if self.is_scaled() { "stored values" } else { "values" };
+            let how = if self.is_scaled() { "read as NaN" } else { "missing" };
+            notes.push(format!("{read} outside {lo} to {hi} are {how} (valid range)"));
         }
         notes
     }
     /// The delivered view of raw values.
     pub fn apply(&self, raw: Values) -> Values {
-        let as_is = !self.is_scaled() && self.wrap.is_none() && self.valid.is_none();
+        let as_is = !self.is_scaled() && self.wrap.is_none();
         if as_is && raw.dtype() == self.dtype {
             return raw;
         }
@@ -88,10 +95,11 @@ impl Packing {
         if self.fills.contains(&v) {
             return if self.is_scaled() { f64::NAN } else { v };
         }
-        if self.valid.is_some_and(|[lo, hi]| v < lo || v > hi) {
-            return f64::NAN;
+        match self.valid {
+            _ if !self.is_scaled() => v,
+            Some([lo, hi]) if v < lo || v > hi => f64::NAN,
+            _ => v * self.scale + self.offset,
         }
-        v * self.scale + self.offset
     }
 }
 
@@ -145,11 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn fill_of_unscaled_data_stays_as_it_is_even_outside_the_valid_range() {
-        let p = Packing { valid: Some([0.0, 100.0]), ..packing(1.0, 0.0, &[-999.0]) };
-        assert_eq!(p.unpack(-999.0), -999.0);
-        assert!(p.unpack(101.0).is_nan());
-        assert_eq!(p.unpack(100.0), 100.0);
+    fn unscaled_data_stay_as_they_are_and_their_valid_range_is_told() {
+        let p = Packing { valid: Some([0.0, f64::INFINITY]), ..packing(1.0, 0.0, &[-999.0]) };
+        assert_eq!([-999.0, -1.0, 100.0].map(|v| p.unpack(v)), [-999.0, -1.0, 100.0]);
+        assert_eq!(p.delivered_valid(), Some([0.0, f64::MAX]));
+        let scaled = Packing { scale: 2.0, ..p };
+        assert!(scaled.unpack(-1.0).is_nan() && scaled.unpack(100.0) == 200.0 && scaled.delivered_valid().is_none());
     }
 
     #[test]

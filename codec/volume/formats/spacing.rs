@@ -1,4 +1,30 @@
-//! Spacing and origin of axes that list their coordinates.
+//! Spacing and origin of axes that list their coordinates, and the coordinates themselves where spacing cannot say them.
+
+use crate::volume::VariableInfo;
+
+/// Coordinates of a longer uneven axis are not kept: every stream of the volume would carry them.
+const MAX_KEPT: usize = 1 << 16;
+
+/// What a file says of one axis.
+pub struct Axis {
+    pub name: String,
+    /// Where its nodes are, when the file tells.
+    pub nodes: Option<Vec<f64>>,
+    pub units: Option<String>,
+}
+
+impl Axis {
+    pub fn new(name: &str, nodes: Option<Vec<f64>>) -> Self {
+        Self { name: name.to_owned(), nodes, units: None }
+    }
+    /// The axis of the cells between its nodes.
+    pub fn centres(mut self) -> Self {
+        if let Some(nodes) = self.nodes.as_mut().filter(|n| n.len() > 1) {
+            *nodes = nodes.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
+        }
+        self
+    }
+}
 
 /// Spacing and origin of coordinates that are evenly spaced; `None` where they are not.
 ///
@@ -15,23 +41,35 @@ pub fn even_spacing(coordinates: &[f64]) -> Option<(f64, f64)> {
     (even && step != 0.0 && step.is_finite()).then_some((step, first))
 }
 
-/// Spacing and origin of all axes from the coordinates of those that have some, with a note for each uneven one.
-/// An axis without even coordinates counts its nodes: spacing 1, origin 0. Both are `None` when all axes do.
-pub fn geometry(axes: &[(String, Option<Vec<f64>>)]) -> (Option<Vec<f64>>, Option<Vec<f64>>, Vec<String>) {
-    let (mut spacing, mut origin, mut notes, mut found) = (Vec::new(), Vec::new(), Vec::new(), false);
-    for (name, coordinates) in axes {
-        let even = coordinates.as_deref().and_then(even_spacing);
-        if even.is_none()
-            && let Some([first, .., last]) = coordinates.as_deref()
-        {
-            notes.push(format!("axis {name} is not evenly spaced ({first} to {last}): its nodes are counted instead"));
+/// Places a variable by its axes, slowest first: spacing and origin where the nodes are even; else the coordinates are
+/// kept as they are, with a note, and spacing counts the nodes. Neither is set when no axis has coordinates.
+pub fn place(info: &mut VariableInfo, axes: Vec<Axis>) {
+    let count = axes.len();
+    let (mut spacing, mut origin, mut found) = (vec![1.0; count], vec![0.0; count], false);
+    let (mut coordinates, mut units) = (vec![Vec::new(); count], vec![String::new(); count]);
+    for (a, axis) in axes.into_iter().enumerate() {
+        units[a] = axis.units.unwrap_or_default();
+        let Some(nodes) = axis.nodes.filter(|n| !n.is_empty()) else { continue };
+        if let Some(even) = even_spacing(&nodes) {
+            (spacing[a], origin[a]) = even;
+            found = true;
+            continue;
         }
-        found |= even.is_some();
-        let (s, o) = even.unwrap_or((1.0, 0.0));
-        spacing.push(s);
-        origin.push(o);
+        let (first, last) = (nodes[0], nodes[nodes.len() - 1]);
+        if nodes.len() > MAX_KEPT || !nodes.iter().all(|c| c.is_finite()) {
+            info.notes
+                .push(format!("axis {} is not evenly spaced ({first} to {last}): its nodes are counted", axis.name));
+            continue;
+        }
+        info.notes.push(format!("axis {} is not evenly spaced ({first} to {last})", axis.name));
+        coordinates[a] = nodes;
     }
-    if found { (Some(spacing), Some(origin), notes) } else { (None, None, notes) }
+    let uneven = coordinates.iter().any(|c| !c.is_empty());
+    if found || uneven {
+        (info.spacing, info.origin) = (Some(spacing), Some(origin));
+    }
+    info.coordinates = if uneven { coordinates } else { Vec::new() };
+    info.axis_units = if units.iter().any(|u| !u.is_empty()) { units } else { Vec::new() };
 }
 
 #[cfg(test)]
@@ -47,5 +85,12 @@ mod tests {
         assert_eq!(even_spacing(&[3.0, 3.0]), None);
         assert_eq!(even_spacing(&[f64::NAN, 1.0]), None);
         assert_eq!(even_spacing(&[5.0]), Some((1.0, 5.0)));
+    }
+
+    #[test]
+    fn cells_lie_between_nodes() {
+        let centres = |nodes: &[f64]| Axis::new("x", Some(nodes.to_vec())).centres().nodes.unwrap();
+        assert_eq!(centres(&[0.0, 1.0, 4.0]), [0.5, 2.5]);
+        assert_eq!(centres(&[7.0]), [7.0]);
     }
 }

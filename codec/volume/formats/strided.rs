@@ -127,8 +127,11 @@ pub fn describe(name: &str, extents: Vec<usize>, array: &StridedArray, hints: &O
         units: None,
         long_name: None,
         missing,
+        valid: array.packing.delivered_valid(),
         spacing: None,
         origin: None,
+        coordinates: Vec::new(),
+        axis_units: Vec::new(),
         notes: array.packing.notes(array.stored),
     }
 }

@@ -1,6 +1,6 @@
 //! Values that look like a code for "missing" although no file says so.
 
-use crate::volume::{Element, Field, Volume};
+use crate::volume::{Element, Field, Missing, Volume};
 use crate::{Result, with_values};
 
 /// Values looked at, evenly over the rows of the volume.
@@ -21,7 +21,7 @@ pub fn suspect_missing(volume: &Volume) -> Result<Option<f64>> {
     })
 }
 
-fn sample<T: Element>(field: &dyn Field<T>, missing: &[u64]) -> Result<Vec<f64>> {
+fn sample<T: Element>(field: &dyn Field<T>, missing: &Missing) -> Result<Vec<f64>> {
     let [nz, ny, nx] = field.extents();
     let rows = nz * ny;
     let wanted = (SAMPLE / nx).clamp(1, rows);
@@ -31,7 +31,7 @@ fn sample<T: Element>(field: &dyn Field<T>, missing: &[u64]) -> Result<Vec<f64>>
         let r = (i as u128 * rows as u128 / wanted as u128) as usize;
         row.resize(width, T::ZERO);
         field.read_row(r / ny, r % ny, 0, &mut row)?;
-        out.extend(row.iter().filter(|v| v.is_finite() && !missing.contains(&v.to_bits64())).map(|v| v.to_f64()));
+        out.extend(row.iter().filter(|v| v.is_finite() && !missing.holds(**v)).map(|v| v.to_f64()));
     }
     Ok(out)
 }

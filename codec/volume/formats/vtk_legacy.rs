@@ -1,7 +1,7 @@
 //! Legacy VTK files (.vtk): structured points and rectilinear grids, binary (big-endian) or text.
 
 use super::header_text::total_bytes;
-use super::spacing::geometry;
+use super::spacing::{Axis, place};
 use super::strided::{StridedArray, StridedDataset, component_name, describe};
 use super::vtk_data::{as_f64, read_text};
 use crate::volume::{Dataset, Format, OpenHints, SharedBytes, StoredType, VariableInfo, map_file};
@@ -201,16 +201,15 @@ impl<'a> Parser<'a> {
     fn place(&self, info: &mut VariableInfo, cells: bool) {
         let rank = info.extents.len();
         if self.coordinates.iter().any(Option::is_some) {
-            let axes = (0..rank).rev().map(|a| (["x", "y", "z"][a].to_string(), self.coordinates[a].clone()));
-            let (spacing, origin, notes) = geometry(&axes.collect::<Vec<_>>());
-            (info.spacing, info.origin) = (spacing, origin);
-            info.notes.extend(notes);
+            let axis = |a: usize| Axis::new(["x", "y", "z"][a], self.coordinates[a].clone());
+            let axes = (0..rank).rev().map(|a| if cells { axis(a).centres() } else { axis(a) });
+            place(info, axes.collect());
         } else {
+            let shift = if cells { 0.5 } else { 0.0 };
             info.spacing = Some((0..rank).rev().map(|a| self.spacing[a]).collect());
-            info.origin = Some((0..rank).rev().map(|a| self.origin[a]).collect());
+            info.origin = Some((0..rank).rev().map(|a| self.origin[a] + shift * self.spacing[a]).collect());
         }
-        if let (true, Some(origin), Some(spacing)) = (cells, &mut info.origin, &info.spacing) {
-            origin.iter_mut().zip(spacing).for_each(|(o, s)| *o += 0.5 * s);
+        if cells {
             info.notes.push("cell data: the origin is the centre of the first cell".into());
         }
     }

@@ -1,7 +1,7 @@
 //! VTK XML image data (.vti) and rectilinear grids (.vtr), inline or appended, raw, base64 or text, compressed or not.
 
 use super::header_text::total_bytes;
-use super::spacing::geometry;
+use super::spacing::{Axis, place};
 use super::strided::{StridedArray, component_name, describe};
 use super::vtk_data::{Base64Text, RawBytes, as_f64, read_text};
 use super::vtk_head::{Array, Head, Place, Section};
@@ -94,21 +94,18 @@ impl VtkDataset {
     }
     fn place(&self, info: &mut VariableInfo, section: Section, coordinates: &[Vec<f64>]) {
         let rank = info.extents.len();
-        let shift = if section == Section::Cells { 0.5 } else { 0.0 };
+        let cells = section == Section::Cells;
         if self.head.rectilinear {
-            let axes = (0..rank).rev().map(|a| (["x", "y", "z"][a].to_string(), coordinates.get(a).cloned()));
-            let (spacing, origin, notes) = geometry(&axes.collect::<Vec<_>>());
-            (info.spacing, info.origin) = (spacing, origin);
-            info.notes.extend(notes);
+            let axis = |a: usize| Axis::new(["x", "y", "z"][a], coordinates.get(a).cloned());
+            let axes = (0..rank).rev().map(|a| if cells { axis(a).centres() } else { axis(a) });
+            place(info, axes.collect());
         } else {
             let h = &self.head;
+            let first = |a: usize| h.first[a] as f64 + if cells { 0.5 } else { 0.0 };
             info.spacing = Some((0..rank).rev().map(|a| h.spacing[a]).collect());
-            info.origin = Some((0..rank).rev().map(|a| h.origin[a] + h.first[a] as f64 * h.spacing[a]).collect());
+            info.origin = Some((0..rank).rev().map(|a| h.origin[a] + first(a) * h.spacing[a]).collect());
         }
-        if let (Some(origin), Some(spacing)) = (&mut info.origin, &info.spacing) {
-            origin.iter_mut().zip(spacing).for_each(|(o, s)| *o += shift * s);
-        }
-        if section == Section::Cells {
+        if cells {
             info.notes.push("cell data: the origin is the centre of the first cell".into());
         }
         if self.head.rotated {

@@ -5,7 +5,7 @@
 
 use super::header_text::total_bytes;
 use super::packing::Packing;
-use super::spacing::geometry;
+use super::spacing::{Axis, place};
 use super::tiled::{BoxReader, tiled_values};
 use super::zarr_meta::ArrayMeta;
 use crate::volume::stored::gather;
@@ -150,9 +150,12 @@ impl ZarrDataset {
 fn describe(array: &ZarrArray, all: &[ZarrArray], path: &Path, hints: &OpenHints) -> VariableInfo {
     let meta = &array.meta;
     let group = array.name.rsplit_once('/').map_or("", |(g, _)| g);
-    let coordinates = |axis: &String| {
+    let coordinate_array = |axis: &String| {
         let name = if group.is_empty() { axis.clone() } else { format!("{group}/{axis}") };
-        let found = all.iter().find(|a| a.name == name && a.meta.extents.len() == 1)?;
+        all.iter().find(|a| a.name == name && a.meta.extents.len() == 1)
+    };
+    let coordinates = |axis: &String| {
+        let found = coordinate_array(axis)?;
         let n = found.meta.extents[0];
         let mut values = vec![0.0; n.min(MAX_COORDINATES)];
         let boxes = ZarrBoxes { array: found.clone(), leading: Vec::new(), rank: 1 };
@@ -160,14 +163,16 @@ fn describe(array: &ZarrArray, all: &[ZarrArray], path: &Path, hints: &OpenHints
         (values.len() == n).then_some(values)
     };
     let axes = meta.axes.clone().unwrap_or_else(|| default_axes(meta.extents.len()));
-    let placed: Vec<_> = axes.iter().map(|a| (a.clone(), coordinates(a))).collect();
-    let (spacing, origin, uneven) = geometry(&placed);
-    let mut notes = array.packing.notes(meta.stored);
-    notes.extend(uneven);
     let mut missing = array.packing.delivered_fills();
     missing.extend(&hints.missing);
     let stem = || path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    VariableInfo {
+    let placed = axes.iter().map(|name| Axis {
+        name: name.clone(),
+        nodes: coordinates(name),
+        units: coordinate_array(name).and_then(|a| a.meta.text("units")),
+    });
+    let placed = placed.collect();
+    let mut info = VariableInfo {
         name: if array.name.is_empty() { stem() } else { array.name.clone() },
         extents: meta.extents.clone(),
         axes,
@@ -176,10 +181,15 @@ fn describe(array: &ZarrArray, all: &[ZarrArray], path: &Path, hints: &OpenHints
         units: meta.text("units"),
         long_name: ["long_name", "standard_name", "description"].iter().find_map(|k| meta.text(k)),
         missing,
-        spacing,
-        origin,
-        notes,
-    }
+        valid: array.packing.delivered_valid(),
+        spacing: None,
+        origin: None,
+        coordinates: Vec::new(),
+        axis_units: Vec::new(),
+        notes: array.packing.notes(meta.stored),
+    };
+    place(&mut info, placed);
+    info
 }
 
 impl Dataset for ZarrDataset {

@@ -9,7 +9,7 @@ mod vti;
 
 pub use payload::Payload;
 
-use crate::stream::PartFile;
+use crate::stream::{PartFile, refuse_source};
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -23,6 +23,8 @@ pub enum WriteFormat {
     Npy,
     /// VTK image data, values appended raw.
     Vti,
+    /// VTK rectilinear grid: as image data, with a coordinate for every node of an axis.
+    Vtr,
     Nrrd,
     Nifti,
     /// NetCDF-4.
@@ -30,7 +32,8 @@ pub enum WriteFormat {
 }
 
 impl WriteFormat {
-    pub const ALL: [WriteFormat; 6] = [Self::Raw, Self::Npy, Self::Vti, Self::Nrrd, Self::Nifti, Self::NetCdf];
+    pub const ALL: [WriteFormat; 7] =
+        [Self::Raw, Self::Npy, Self::Vti, Self::Vtr, Self::Nrrd, Self::Nifti, Self::NetCdf];
 
     /// Name for people.
     pub fn name(self) -> &'static str {
@@ -38,6 +41,7 @@ impl WriteFormat {
             Self::Raw => "raw values",
             Self::Npy => "NumPy",
             Self::Vti => "VTK image data",
+            Self::Vtr => "VTK rectilinear grid",
             Self::Nrrd => "NRRD",
             Self::Nifti => "NIfTI",
             Self::NetCdf => "NetCDF-4",
@@ -49,10 +53,15 @@ impl WriteFormat {
             Self::Raw => &["raw", "bin", "dat", "f32", "f64", "d64", "u8"],
             Self::Npy => &["npy"],
             Self::Vti => &["vti"],
+            Self::Vtr => &["vtr"],
             Self::Nrrd => &["nrrd"],
             Self::Nifti => &["nii"],
             Self::NetCdf => &["nc", "nc4", "cdf"],
         }
+    }
+    /// Whether axes that are not evenly spaced keep the coordinates of their nodes.
+    pub fn keeps_coordinates(self) -> bool {
+        matches!(self, Self::Vtr | Self::NetCdf)
     }
     /// The format that a file's ending asks for.
     ///
@@ -71,8 +80,9 @@ impl WriteFormat {
 /// Writes `payload` to `path`; the file appears whole or not at all.
 ///
 /// # Errors
-/// What the format cannot hold, and what the file system refuses.
+/// What the format cannot hold, the file that the values come from, and what the file system refuses.
 pub fn write_file(path: &Path, format: WriteFormat, payload: &Payload) -> Result<()> {
+    refuse_source(path, &payload.meta.source)?;
     let mut part = PartFile::create(path)?;
     let mut sink = BufWriter::with_capacity(1 << 20, &mut *part.file());
     write_to(&mut sink, path, format, payload)?;
@@ -85,14 +95,15 @@ fn write_to(sink: &mut BufWriter<&mut File>, path: &Path, format: WriteFormat, p
     let header = match format {
         WriteFormat::Raw => Vec::new(),
         WriteFormat::Npy => npy::header(payload),
-        WriteFormat::Vti => vti::head(payload),
+        WriteFormat::Vti => vti::head(payload, false),
+        WriteFormat::Vtr => vti::head(payload, true),
         WriteFormat::Nrrd => nrrd::header(payload),
         WriteFormat::Nifti => nifti::header(payload)?,
         WriteFormat::NetCdf => return netcdf::write(sink, path, payload),
     };
     sink.write_all(&header).map_err(|e| Error::io(path, &e))?;
     payload.write_values(sink, path)?;
-    if format == WriteFormat::Vti {
+    if matches!(format, WriteFormat::Vti | WriteFormat::Vtr) {
         sink.write_all(vti::TAIL).map_err(|e| Error::io(path, &e))?;
     }
     Ok(())

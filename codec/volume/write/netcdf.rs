@@ -1,7 +1,7 @@
 //! NetCDF-4 through `netcdf-writer`: the variable with its axes as coordinate variables, names, units and fill value.
 
 use super::Payload;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use netcdf_writer::{
     NcAttrValue, NcFileBuilder, NcFillValueType, NcWriteFormat, NcWriteOptions, NcWriteType, VariableId,
 };
@@ -19,7 +19,12 @@ pub fn write(sink: &mut impl Write, path: &Path, payload: &Payload) -> Result<()
 }
 
 fn error(e: netcdf_writer::Error) -> Error {
-    Error::invalid(format!("NetCDF: {e}"))
+    match e {
+        netcdf_writer::Error::Io(e) => {
+            Error::new(ErrorKind::Io, e.to_string()).remedy("check the free space of the disk")
+        }
+        e => Error::invalid(format!("NetCDF: {e}")),
+    }
 }
 
 fn build(payload: &Payload) -> Result<NcFileBuilder> {
@@ -33,20 +38,25 @@ fn build(payload: &Payload) -> Result<NcFileBuilder> {
     }
     if payload.meta.spacing.is_some() || payload.meta.origin.is_some() {
         for (a, name) in axes.iter().enumerate() {
-            let (step, start) = (payload.spacing()[a], payload.origin()[a]);
-            let nodes: Vec<f64> = (0..payload.shape.extents()[a]).map(|i| start + step * i as f64).collect();
             let id = b.add_variable::<f64>(name, &[dimensions[a]]).map_err(error)?;
-            b.write_variable(id, &nodes).map_err(error)?;
+            if let Some(units) = payload.meta.axis_units.get(a).filter(|u| !u.is_empty()) {
+                b.add_variable_attribute(id, "units", chars(units)).map_err(error)?;
+            }
+            b.write_variable(id, &payload.nodes(a)).map_err(error)?;
         }
     }
     let name = variable_name(payload, &axes);
     if let Some(values) = payload.collect_f32() {
         let id = b.add_variable::<f32>(&name, &dimensions).map_err(error)?;
         fill(&mut b, id, payload.missing.first().map(|&m| m as f32))?;
+        let others = payload.missing.iter().skip(1).map(|&m| m as f32).collect();
+        missing(&mut b, id, others, payload.valid.map(|r| r.map(|v| v as f32)), NcAttrValue::Floats)?;
         store(&mut b, id, payload, &values?)?;
     } else if let Some(values) = payload.collect_f64() {
         let id = b.add_variable::<f64>(&name, &dimensions).map_err(error)?;
         fill(&mut b, id, payload.missing.first().copied())?;
+        let others = payload.missing.iter().skip(1).copied().collect();
+        missing(&mut b, id, others, payload.valid, NcAttrValue::Doubles)?;
         store(&mut b, id, payload, &values?)?;
     } else if let Some(values) = payload.as_u8() {
         let id = b.add_variable::<u8>(&name, &dimensions).map_err(error)?;
@@ -57,6 +67,20 @@ fn build(payload: &Payload) -> Result<NcFileBuilder> {
 
 fn fill<T: NcFillValueType>(b: &mut NcFileBuilder, id: VariableId, value: Option<T>) -> Result<()> {
     value.map_or(Ok(()), |v| b.set_variable_fill_value(id, v).map_err(error))
+}
+
+/// What else is missing: more values than the one fill, and a range of those that are not.
+fn missing<T: Clone>(
+    b: &mut NcFileBuilder,
+    id: VariableId,
+    others: Vec<T>,
+    valid: Option<[T; 2]>,
+    list: impl Fn(Vec<T>) -> NcAttrValue,
+) -> Result<()> {
+    if !others.is_empty() {
+        b.add_variable_attribute(id, "missing_value", list(others)).map_err(error)?;
+    }
+    valid.map_or(Ok(()), |r| b.add_variable_attribute(id, "valid_range", list(r.to_vec())).map_err(error))
 }
 
 fn store<T: NcWriteType>(b: &mut NcFileBuilder, id: VariableId, payload: &Payload, values: &[T]) -> Result<()> {

@@ -14,6 +14,8 @@ pub struct Payload<'a> {
     pub meta: Metadata,
     /// Values that mean "missing", in the values' own type.
     pub missing: Vec<f64>,
+    /// Closed range of values that are data; others are missing.
+    pub valid: Option<[f64; 2]>,
     values: Source<'a>,
 }
 
@@ -26,7 +28,7 @@ enum Source<'a> {
 impl<'a> Payload<'a> {
     /// A volume as it is.
     pub fn volume(volume: &'a Volume) -> Self {
-        let missing = volume.missing.iter().map(|&bits| match &volume.values {
+        let missing = volume.missing.patterns.iter().map(|&bits| match &volume.values {
             Values::F32(_) => f32::from_bits64(bits).to_f64(),
             Values::F64(_) => f64::from_bits64(bits),
         });
@@ -35,6 +37,7 @@ impl<'a> Payload<'a> {
             stored: volume.values.dtype().into(),
             meta: volume.meta.clone(),
             missing: missing.collect(),
+            valid: volume.missing.valid,
             values: Source::Volume(&volume.values),
         }
     }
@@ -47,7 +50,7 @@ impl<'a> Payload<'a> {
             return Err(Error::invalid(format!("a mask of {} values does not fit shape {shape}", mask.len())));
         }
         let meta = Metadata { units: None, long_name: None, variable: "mask".into(), ..meta.clone() };
-        Ok(Self { shape, stored: StoredType::U8, meta, missing: Vec::new(), values: Source::U8(mask) })
+        Ok(Self { shape, stored: StoredType::U8, meta, missing: Vec::new(), valid: None, values: Source::U8(mask) })
     }
     /// The absolute tolerance of each 8^3 block of the volume of shape `of` that `meta` describes
     /// (infinite where detail is ignored), placed at the centres of the blocks.
@@ -63,10 +66,11 @@ impl<'a> Payload<'a> {
             long_name: Some("absolute tolerance per 8x8x8 block".into()),
             spacing: Some(step.iter().map(|s| 8.0 * s).collect()),
             origin: Some((0..rank).map(centre).collect()),
+            coordinates: Vec::new(),
             ..meta.clone()
         };
         let values = map.tier_of_block.iter().map(|&t| map.tiers[t as usize].tau).collect();
-        Ok(Self { shape, stored: StoredType::F64, meta, missing: Vec::new(), values: Source::F64(values) })
+        Ok(Self { shape, stored: StoredType::F64, meta, missing: Vec::new(), valid: None, values: Source::F64(values) })
     }
     /// Name of the variable, or a plain word where it has none.
     pub fn name(&self) -> &str {
@@ -83,6 +87,13 @@ impl<'a> Payload<'a> {
     /// Origin per axis of the shape's rank, slowest first; 0 where it is not known.
     pub fn origin(&self) -> Vec<f64> {
         self.per_axis(&self.meta.origin, 0.0)
+    }
+    /// Coordinates of the nodes along an axis of the shape's rank: as they are kept, else from origin and spacing.
+    pub fn nodes(&self, axis: usize) -> Vec<f64> {
+        let n = self.shape.extents()[axis];
+        let kept = self.meta.coordinates.get(axis).filter(|nodes| nodes.len() == n);
+        let (start, step) = (self.origin()[axis], self.spacing()[axis]);
+        kept.cloned().unwrap_or_else(|| (0..n).map(|i| start + step * i as f64).collect())
     }
     fn per_axis(&self, given: &Option<Vec<f64>>, default: f64) -> Vec<f64> {
         let rank = self.shape.rank as usize;

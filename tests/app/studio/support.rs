@@ -34,7 +34,7 @@ pub fn volume(n: [usize; 3]) -> Volume {
         shape,
         values: Values::F32(Arc::new(VecField::new(values, n))),
         meta: Metadata::default(),
-        missing: vec![],
+        missing: Default::default(),
     }
 }
 

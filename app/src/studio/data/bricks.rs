@@ -99,7 +99,7 @@ mod tests {
         let shape = Shape::new(&[70, 9, 133]).unwrap();
         let data: Vec<f32> = (0..shape.len()).map(|i| (i as f32 * 0.01).sin()).collect();
         let values = Values::F32(Arc::new(VecField::new(data, shape.n)));
-        let volume = Volume { shape, values, meta: Metadata::default(), missing: vec![] };
+        let volume = Volume { shape, values, meta: Metadata::default(), missing: Default::default() };
         let map = ToleranceMap::uniform(&shape, 1e-3).unwrap();
         let control = Control::default();
         let (stream, _) =

@@ -22,8 +22,11 @@ impl MemoryDataset {
             units: meta.units.clone(),
             long_name: meta.long_name.clone(),
             missing: vec![],
+            valid: volume.missing.valid,
             spacing: meta.spacing.clone(),
             origin: meta.origin.clone(),
+            coordinates: meta.coordinates.clone(),
+            axis_units: meta.axis_units.clone(),
             notes: vec![],
         };
         Self { variables: [variable], volume }

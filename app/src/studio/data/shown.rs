@@ -1,12 +1,12 @@
 //! A volume as it is shown: the file's "missing" patterns read as NaN.
 
-use blockmgard::volume::{Field, Validity, Values, Volume};
+use blockmgard::volume::{Field, Missing, Validity, Values, Volume};
 use blockmgard::{Element, Result};
 use std::sync::Arc;
 
 struct NanForMissing<T: Element> {
     field: Arc<dyn Field<T>>,
-    missing: Vec<u64>,
+    missing: Missing,
 }
 
 impl<T: Element> Field<T> for NanForMissing<T> {

@@ -11,7 +11,7 @@ use crate::studio::jobs::Done;
 use crate::studio::roi::model::{RegionItem, RegionKind, Roi};
 use crate::studio::roi::spec::from_tolerance;
 use blockmgard::roi::{RoiSpec, Tolerance};
-use blockmgard::volume::{OpenHints, Stats, Validity, suspect_missing};
+use blockmgard::volume::{Missing, OpenHints, Stats, Validity, suspect_missing};
 use blockmgard::with_values;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -284,7 +284,7 @@ impl State {
         let (values, spacing, generation) = (document.shown.clone(), document.spacing(), self.generation);
         self.jobs.spawn("Gradient statistics", move |control| {
             let gradient = GradientField::new(values, spacing);
-            let stats = Stats::of_field(&gradient, Validity::new(&[]), control)?;
+            let stats = Stats::of_field(&gradient, Validity::new(&Missing::default()), control)?;
             let blocks = BlockStats::compute(&gradient, control)?;
             let info = Arc::new(GradientInfo { stats, blocks: Arc::new(blocks) });
             let done: Done<State> = Box::new(move |state: &mut State| {

@@ -23,7 +23,12 @@ pub fn volume() -> blockmgard::Result<Volume> {
         axes: ["z", "y", "x"].map(String::from).to_vec(),
         ..Metadata::default()
     };
-    Ok(Volume { shape, values: Values::F32(Arc::new(VecField::new(values, shape.n))), meta, missing: vec![] })
+    Ok(Volume {
+        shape,
+        values: Values::F32(Arc::new(VecField::new(values, shape.n))),
+        meta,
+        missing: Default::default(),
+    })
 }
 
 /// The sample as an open document.
