@@ -38,6 +38,8 @@ pub struct Found {
 const PSNR_SLACK_DB: f64 = 0.05;
 const RATIO_SLACK: f64 = 0.01;
 const MOST_RUNS: usize = 16;
+/// Rounding to f64 alone leaves about 330 dB.
+const MOST_DB: f64 = 1000.0;
 /// Scales beyond these change nothing any more.
 const SCALE_RANGE: (f64, f64) = (1e-12, 1e12);
 
@@ -68,6 +70,10 @@ pub fn search(
     let (Goal::Psnr(target) | Goal::Ratio(target)) = goal;
     if !(target.is_finite() && target > 0.0) {
         return Err(Error::invalid(format!("{target} is no goal")).remedy("give a positive number"));
+    }
+    if matches!(goal, Goal::Psnr(db) if db > MOST_DB) {
+        return Err(Error::invalid(format!("no floating-point volume reaches {target:e} dB"))
+            .remedy("for an exact copy give the tolerance 0"));
     }
     if map.tiers.iter().all(|t| t.tau == 0.0 || t.tau.is_infinite()) {
         return Err(Error::invalid("every tier is lossless or ignored: there is no tolerance to scale"));
@@ -216,7 +222,7 @@ impl Trial<'_> {
         Ok(total)
     }
     fn add<T: Coded>(&self, sum: (f64, u64), u: T, v: T) -> (f64, u64) {
-        if !u.is_finite() || self.volume.missing.contains(&u.to_bits64()) {
+        if !u.is_finite() || self.volume.missing.holds(u) {
             return sum;
         }
         let error = u.to_f64() - v.to_f64();

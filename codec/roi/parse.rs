@@ -18,7 +18,8 @@ impl RoiSpec {
             return Err(Error::invalid(format!("{} is too large for an ROI spec", path.display()))
                 .remedy("give large masks as files of their own (shape.mask)"));
         }
-        let text = std::fs::read_to_string(path).map_err(io)?;
+        let text = String::from_utf8(std::fs::read(path).map_err(io)?)
+            .map_err(|_| Error::invalid(format!("{} is no text: an ROI spec is TOML or JSON", path.display())))?;
         let mut spec = Self::parse(&text).map_err(|e| e.in_file(path))?;
         spec.folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         Ok(spec)
@@ -56,7 +57,11 @@ impl RoiSpec {
     fn check_entries(&self) -> std::result::Result<(), (&'static str, usize, Error)> {
         if self.tiers.is_empty() || self.tiers.len() > 255 {
             let e = Error::invalid(format!("a spec has 1 to 255 tiers, not {}", self.tiers.len()));
-            return Err(("tier", 0, e.remedy("add a [[tier]] with a name and a tolerance")));
+            let remedy = match self.tiers.len() {
+                0 => "add a [[tier]] with a name and a tolerance",
+                _ => "give regions of nearly the same tolerance one tier",
+            };
+            return Err(("tier", 0, e.remedy(remedy)));
         }
         for (i, tier) in self.tiers.iter().enumerate() {
             let first = self.tier_index(&tier.name);
@@ -128,8 +133,13 @@ fn check_interval(interval: &Interval, least: f64, most: f64) -> Result<()> {
         return Err(Error::invalid("the interval has neither min nor max").remedy("give at least one of them"));
     }
     if !(least <= min && min <= max && max <= most) {
-        return Err(Error::invalid(format!("the interval {min} to {max} holds nothing or leaves {least} to {most}"))
-            .remedy("give min <= max inside these limits"));
+        let limits = match (least, most) {
+            (f64::MIN, _) => String::new(),
+            (_, f64::MAX) => format!(" or reaches below {least}"),
+            _ => format!(" or leaves {least} to {most}"),
+        };
+        return Err(Error::invalid(format!("the interval from {min} to {max} holds nothing{limits}"))
+            .remedy("give finite numbers with min <= max"));
     }
     Ok(())
 }
@@ -138,7 +148,22 @@ const SCHEMA_HINT: &str = "`blockmgard schema` prints every key";
 
 fn toml_error(text: &str, e: &toml::de::Error) -> Error {
     let line = e.span().map(|s| format!("line {}: ", line_at(text, s.start))).unwrap_or_default();
-    Error::invalid(format!("{line}{}", e.message().replace('\n', " "))).remedy(SCHEMA_HINT)
+    Error::invalid(format!("{line}{}", in_words(e.message()))).remedy(SCHEMA_HINT)
+}
+
+/// The parser's words for a choice of one key, in ours.
+fn in_words(message: &str) -> String {
+    match message {
+        m if m.starts_with("wanted exactly 1 element") => {
+            "one kind of shape (or tolerance) is due here, not several or none: give each its own region (or tier)"
+                .into()
+        }
+        m if m.starts_with("wanted string or table") => {
+            "a tolerance is { rel = 1e-3 }, \"lossless\" or \"ignore\", and a shape is { box = { ... } } or the like"
+                .into()
+        }
+        m => m.replace('\n', " "),
+    }
 }
 
 fn json_error(e: &serde_json::Error) -> Error {

@@ -175,7 +175,8 @@ pub struct PolygonShape {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaskFile {
-    /// Any file that opens as a volume, such as .npy; relative paths start at the folder of the spec.
+    /// Any file that opens as a volume, such as .npy, or `FILE:NAME` where it holds several; relative paths start at the
+    /// folder of the spec.
     pub path: PathBuf,
     /// Only voxels with this value, for files that hold several labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]

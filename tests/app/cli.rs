@@ -139,6 +139,79 @@ fn tiers_of_a_spec_reach_the_stream_and_searches_say_what_they_found() {
 }
 
 #[test]
+fn an_original_is_never_overwritten_and_two_runs_with_one_output_do_not_mix() {
+    let (folder, values) = folder();
+    let here = folder.path();
+    let shape = ["--dims", "20x30x40"];
+    let compress = |out: &str, rel: &str| [&["compress", "wave.f32", "-o", out, "--rel", rel], &shape[..]].concat();
+    assert_eq!(run(&compress("wave.f32", "1e-3"), here).status.code(), Some(2));
+    assert_eq!(run(&compress("./wave.f32", "1e-3"), here).status.code(), Some(2));
+    json(&compress("w.bmg", "1e-3"), here, 0);
+    assert_eq!(run(&["decompress", "w.bmg", "-o", "wave.f32"], here).status.code(), Some(2));
+    assert_eq!(read(&here.join("wave.f32"), 0), values);
+    let runs: Vec<_> = ["1e-1", "1e-2", "1e-3", "1e-4"]
+        .map(|rel| {
+            program(&compress("same.bmg", rel), here).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+        })
+        .into();
+    for mut child in runs {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(json(&["verify", "wave.f32", "same.bmg"], here, 0)["violations"], 0);
+    assert_eq!(names(here), ["same.bmg", "w.bmg", "wave.f32"]);
+}
+
+#[test]
+fn a_code_for_missing_that_no_file_names_is_told_and_never_masked_unasked() {
+    let (folder, mut values) = folder();
+    let here = folder.path();
+    values.iter_mut().step_by(3).for_each(|v| *v = 1e20);
+    write(&here.join("sea.f32"), &values);
+    let compress = |more: &[&str]| {
+        let output = run(
+            &[&["compress", "sea.f32", "-o", "s.bmg", "--dims", "20x30x40", "--range", "1e-3", "--json"], more]
+                .concat(),
+            here,
+        );
+        assert!(output.status.success());
+        let told = String::from_utf8(output.stderr).unwrap();
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap(), told)
+    };
+    let (as_data, told) = compress(&[]);
+    assert!(told.contains("--missing 1e20") && told.contains("--missing none"), "{told}");
+    assert_eq!(
+        (&as_data["suspected_missing"], &as_data["max"]),
+        (&Value::from(1e20f32 as f64), &Value::from(1e20f32 as f64))
+    );
+    let (refused, told) = compress(&["--missing", "none"]);
+    assert!(told.is_empty() && refused["suspected_missing"].is_null() && refused["max"] == as_data["max"], "{told}");
+    let (masked, told) = compress(&["--missing", "1e20"]);
+    assert!(told.is_empty() && masked["max"].as_f64().unwrap() < 30.0, "{told}");
+    let info = json(&["info", "sea.f32", "--dims", "20x30x40"], here, 0);
+    assert_eq!(info["variables"][0]["suspected_missing"], 1e20f32 as f64);
+}
+
+#[test]
+fn what_a_region_gets_wrong_is_told_with_file_and_line() {
+    let (folder, _) = folder();
+    let here = folder.path();
+    let head = "background = \"a\"\n[[tier]]\nname = \"a\"\ntolerance.rel = 1e-3\n[[region]]\ntier = \"a\"\n";
+    for (shape, expected) in [
+        ("box = { lo = [50, 0, 0], hi = [60, 1, 1] }", "outside"),
+        ("box = { lo = [0, 0], hi = [1, 1] }", "one entry per axis"),
+        ("value = { min = 2, max = 1 }", "min <= max"),
+        ("mask.path = \"absent.npy\"", "absent.npy"),
+        ("ball = {}", "expected one of"),
+    ] {
+        std::fs::write(here.join("roi.toml"), format!("{head}shape.{shape}\n")).unwrap();
+        let output = run(&["roi", "map", "wave.f32", "--dims", "20x30x40", "--roi", "roi.toml"], here);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && told.contains("roi.toml: line "), "{shape}: {told}");
+        assert!(told.contains(expected), "{shape}: {told}");
+    }
+}
+
+#[test]
 fn the_demo_compares_uniform_and_roi_runs() {
     let folder = tempfile::tempdir().unwrap();
     let demo = json(&["demo", "--device", "cpu"], folder.path(), 0);

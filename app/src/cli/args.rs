@@ -55,9 +55,9 @@ pub struct Hints {
     /// Bytes to skip at the start of a raw file
     #[arg(long, default_value_t = 0, value_name = "BYTES")]
     offset: u64,
-    /// A value that means "missing"; may be given several times
-    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
-    missing: Vec<f64>,
+    /// A value that means "missing", may be given several times; "none": nothing is suspected to
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = parse::missing)]
+    missing: Vec<parse::Missing>,
 }
 
 fn stored_type(text: &str) -> blockmgard::Result<StoredType> {
@@ -70,6 +70,10 @@ impl Hints {
     pub fn is_empty(&self) -> bool {
         self.open() == OpenHints::default()
     }
+    /// Whether the user has settled what is missing.
+    pub fn says_missing(&self) -> bool {
+        !self.missing.is_empty()
+    }
     pub fn open(&self) -> OpenHints {
         let fastest_first = [&self.dims1, &self.dims2, &self.dims3].into_iter().find_map(|d| d.clone());
         let reversed = fastest_first.map(|d| d.into_iter().rev().collect());
@@ -79,7 +83,7 @@ impl Hints {
             dtype: self.stored.or(float.map(StoredType::from)),
             big_endian: if self.big_endian { Some(true) } else { self.little_endian.then_some(false) },
             offset: self.offset,
-            missing: self.missing.clone(),
+            missing: self.missing.iter().filter_map(|m| m.0).collect(),
         }
     }
 }
@@ -97,6 +101,9 @@ pub fn open_source(name: &str, hints: &OpenHints) -> Result<Source> {
         Some((path, variable)) if !Path::new(name).exists() && Path::new(path).exists() => (path, Some(variable)),
         _ => (name, None),
     };
+    if path == "-" {
+        Err(Error::invalid("a volume cannot come through a pipe").remedy("write it to a file first"))?;
+    }
     let dataset = volume::open(Path::new(path), hints)?;
     let names: Vec<&str> = dataset.variables().iter().map(|v| v.name.as_str()).collect();
     let variable = match variable {
@@ -137,6 +144,10 @@ impl Input {
     pub fn volume_with(&self, hints: &OpenHints) -> Result<Volume> {
         let source = open_source(&self.file, hints)?;
         let variable = source.chosen()?;
+        self.step_of(&source, variable)
+    }
+    /// The step asked for, or the only one.
+    pub fn step_of(&self, source: &Source, variable: usize) -> Result<Volume> {
         let info = &source.dataset.variables()[variable];
         if info.steps() > 1 && self.index.is_none() {
             Err(Error::invalid(format!("{} is a series of {} volumes", info.name, info.steps()))
@@ -218,6 +229,21 @@ impl Codec {
     pub fn fixes_hierarchy(&self) -> bool {
         let other_mode = self.mode.is_some_and(|m| matches!(m, ModeArg::Pyramid));
         other_mode || self.local_levels.is_some() || self.global_levels.is_some()
+    }
+    /// Options given that the chosen mode does not know.
+    pub fn unused(&self) -> Option<String> {
+        let hybrid = matches!(self.mode, Some(ModeArg::Hybrid));
+        let of_hybrid = [
+            ("-L", self.local_levels.is_some()),
+            ("-M", self.global_levels.is_some()),
+            ("--basis", self.basis.is_some()),
+            ("--entropy", self.entropy.is_some()),
+            ("--budget", self.budget.is_some()),
+        ];
+        let of_pyramid = [("--tile", self.tile.is_some()), ("--points", self.points.is_some())];
+        let (strange, other) = if hybrid { (&of_pyramid[..], "pyramid") } else { (&of_hybrid[..], "hybrid") };
+        let names: Vec<&str> = strange.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+        (!names.is_empty()).then(|| format!("{} changes nothing without --mode {other}", names.join(", ")))
     }
     pub fn params(&self) -> Params {
         let default = Params::default();

@@ -1,6 +1,7 @@
 //! `blockmgard compress`.
 
 use super::args::{Codec, DeviceArg, Input};
+use super::codes::Codes;
 use super::parse;
 use super::progress::Session;
 use super::tolerance::{Resolved, ToleranceArgs, tiers_json, tiers_text};
@@ -43,16 +44,25 @@ pub struct Compress {
 
 impl Compress {
     pub fn run(&self, session: &Session) -> Result<()> {
-        if !self.all {
-            let (value, text) = self.one(&self.input.volume()?, &self.output, session)?;
-            return session.print(&value, &text);
+        // A time budget is kept by the hybrid mode.
+        if let Some(unused) = self.codec.unused().filter(|_| self.budget_ms.is_none()) {
+            session.warn(&unused);
         }
         let source = self.input.source()?;
         let variable = source.chosen()?;
+        let info = &source.dataset.variables()[variable];
+        info.notes.iter().for_each(|note| session.note(&format!("note: {note}")));
+        let mut codes = Codes::default();
+        if !self.all {
+            let mut volume = self.input.step_of(&source, variable)?;
+            let (value, text) = self.one(&mut volume, &self.output, &mut codes, session)?;
+            return session.print(&value, &text);
+        }
         let mut values = Vec::new();
-        for step in 0..source.dataset.variables()[variable].steps() {
+        for step in 0..info.steps() {
             let out = step_path(&self.output, step);
-            let (value, text) = self.one(&source.dataset.open(variable, step)?, &out, session)?;
+            let mut volume = source.dataset.open(variable, step)?;
+            let (value, text) = self.one(&mut volume, &out, &mut codes, session)?;
             if !session.json {
                 session.print(&value, &format!("{text}\n"))?;
             }
@@ -60,11 +70,13 @@ impl Compress {
         }
         if session.json { session.print(&Value::Array(values), "") } else { Ok(()) }
     }
-    fn one(&self, volume: &Volume, out: &Path, session: &Session) -> Result<(Value, String)> {
+    fn one(&self, volume: &mut Volume, out: &Path, codes: &mut Codes, session: &Session) -> Result<(Value, String)> {
         let opened = self.device.open()?;
         let backend = &*opened.backend;
         let (params, choice) = self.within_budget(volume, self.params(volume)?, backend)?;
         session.note(&format!("{}\n{}", describe(volume), opened.describe()));
+        let suspect = codes.settle(volume, &self.input.hints, session)?;
+        let volume = &*volume;
         let resolved = self.tolerance.resolve(volume, &params, backend, None, session)?;
         session.note(&tiers_text(&resolved.map, &resolved.extent));
         let provenance = provenance(volume, resolved.roi.clone());
@@ -73,6 +85,7 @@ impl Compress {
             job::compress(volume, &resolved.map, &params, backend, out, &provenance, control)
         })?;
         let (mut value, mut text) = (value(volume, &params, &resolved, &report, out), text(&resolved, &report, out));
+        value["suspected_missing"] = json!(suspect);
         if let Some(choice) = choice {
             let in_kernels = backend.kernel_ms().zip(before).map(|(after, before)| after - before);
             let measured = in_kernels.unwrap_or(report.kernel_seconds * 1e3);

@@ -7,7 +7,7 @@ use super::progress::Session;
 use anyhow::Result;
 use blockmgard::Error;
 use blockmgard::job;
-use blockmgard::stream::Archive;
+use blockmgard::stream::{Archive, refuse_source};
 use blockmgard::volume::DType;
 use blockmgard::volume::write::{Payload, WriteFormat, write_file};
 use clap::Args;
@@ -19,7 +19,7 @@ pub struct Decompress {
     /// Stream to read
     #[arg(value_name = "X.bmg")]
     stream: PathBuf,
-    /// File to write: .f32, .f64 or .raw (plain little-endian values), .npy, .vti, .nrrd, .nii, .nc
+    /// File to write: .f32, .f64 or .raw (plain little-endian values), .npy, .vti, .vtr, .nrrd, .nii, .nc
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Only this box: 10:20,0:91,5:6, one half-open interval an axis, slowest first
@@ -40,6 +40,8 @@ impl Decompress {
         let archive = Archive::open(&self.stream)?;
         let shape = archive.header().shape;
         let format = format_of(&self.output, archive.header().dtype)?;
+        refuse_source(&self.output, &self.stream.display().to_string())?;
+        tell_uneven(&archive, format, session)?;
         if let Some(max_values) = self.preview {
             return self.coarse(&archive, format, max_values, session);
         }
@@ -73,6 +75,19 @@ impl Decompress {
         let text = format!("{}: {shape} of {} nodes", self.output.display(), archive.header().shape);
         session.print(&value, &text)
     }
+}
+
+/// Says which axes the format cannot place, and which formats can.
+fn tell_uneven(archive: &Archive, format: WriteFormat, session: &Session) -> Result<()> {
+    let meta = archive.provenance()?.volume;
+    let uneven = meta.axes.iter().zip(&meta.coordinates).filter(|(_, c)| !c.is_empty());
+    let names: Vec<&str> = uneven.map(|(name, _)| name.as_str()).collect();
+    let bare = matches!(format, WriteFormat::Raw | WriteFormat::Npy);
+    if !names.is_empty() && !bare && !format.keeps_coordinates() {
+        let (axes, format) = (names.join(", "), format.name());
+        session.note(&format!("note: {axes} not evenly spaced: {format} counts the nodes, .nc and .vtr keep them"));
+    }
+    Ok(())
 }
 
 /// The format that a file's ending asks for; raw endings must name the type the stream holds.

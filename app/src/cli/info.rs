@@ -1,17 +1,19 @@
 //! `blockmgard info`.
 
-use super::args::{Hints, open_source};
+use super::args::{Hints, Source, open_source};
+use super::codes::{looks_swapped, suspicion};
 use super::compress::dtype_name;
 use super::progress::Session;
+use super::text::{number, numbers};
 use super::tolerance::{tiers_json, tiers_text};
+use super::variables::{Found, text_of};
 use anyhow::Result;
 use blockmgard::job;
-use blockmgard::stream::{Archive, MAGIC};
-use blockmgard::volume::VariableInfo;
+use blockmgard::stream::{Archive, MAGIC, Provenance};
+use blockmgard::volume::{DType, Element, VariableInfo, suspect_missing};
 use blockmgard::{Mode, Params, ToleranceMap};
 use clap::Args;
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::io::Read;
 use std::path::Path;
 
@@ -33,58 +35,42 @@ impl Info {
     }
     fn data(&self, session: &Session) -> Result<()> {
         let source = open_source(&self.file, &self.hints.open())?;
-        let (mut values, mut text) = (Vec::new(), String::new());
+        let mut found = Vec::new();
         for (index, info) in source.dataset.variables().iter().enumerate() {
-            if source.variable.is_some_and(|v| v != index) {
-                continue;
+            if source.variable.is_none_or(|v| v == index) {
+                found.push(self.look(&source, index, info, session)?);
             }
-            let extent = if self.quick {
-                None
-            } else {
-                let volume = source.dataset.open(index, 0)?;
-                Some(session.watch(&info.name, |control| job::value_extent(&volume, control))?)
-            };
-            let mut value = serde_json::to_value(info)?;
-            value["steps"] = json!(info.steps());
-            value["min"] = json!(extent.map(|e| e.min));
-            value["max"] = json!(extent.map(|e| e.max));
-            let _ = write!(text, "{}", variable_text(info));
-            if let Some(e) = extent {
-                let of = if info.steps() > 1 { " (step 0)" } else { "" };
-                let _ = writeln!(text, "  values{of} {:e} to {:e}, max|u| {:e}", e.min, e.max, e.max_abs());
-            }
-            values.push(value);
         }
-        session.print(&json!({ "file": source.path, "variables": values }), &text)
+        let values = found.iter().map(Found::json).collect::<Result<Vec<Value>>>()?;
+        session.print(&json!({ "file": source.path, "variables": values }), &text_of(&found))
     }
-}
-
-fn variable_text(info: &VariableInfo) -> String {
-    let axes: Vec<String> = info.extents.iter().zip(&info.axes).map(|(n, a)| format!("{a} {n}")).collect();
-    let name = if info.name.is_empty() { "values" } else { &info.name };
-    let mut out = format!("{name}: {} (slowest first), {}", axes.join(" x "), info.stored);
-    let _ = match info.steps() {
-        1 => writeln!(out),
-        steps => writeln!(out, ", a series of {steps} volumes (--index)"),
-    };
-    let mut line = |label: &str, text: Option<String>| {
-        let _ = text.map(|text| writeln!(out, "  {label} {text}"));
-    };
-    line("long name", info.long_name.clone());
-    line("units", info.units.clone());
-    line("missing", (!info.missing.is_empty()).then(|| format!("{:?}", info.missing)));
-    line("spacing", info.spacing.as_ref().map(|s| format!("{s:?}")));
-    line("origin", info.origin.as_ref().map(|s| format!("{s:?}")));
-    for note in &info.notes {
-        line("note:", Some(note.clone()));
+    /// What a variable's header and, unless it must be quick, its values say.
+    fn look<'a>(&self, source: &Source, index: usize, info: &'a VariableInfo, session: &Session) -> Result<Found<'a>> {
+        let mut found = Found { info, extent: None, remarks: Vec::new(), suspect: None };
+        if self.quick {
+            return Ok(found);
+        }
+        let volume = source.dataset.open(index, 0)?;
+        let extent = session.watch(&info.name, |control| job::value_extent(&volume, control))?;
+        found.extent = Some(extent);
+        if !self.hints.says_missing()
+            && let Some(code) = suspect_missing(&volume)?
+        {
+            found.suspect = Some(code);
+            found.remarks.push(suspicion(&volume.values, code));
+        }
+        if info.stored.contains("-endian") && looks_swapped(&volume.values, extent.max_abs()) {
+            let other = if info.stored.contains("big-endian") { "--little-endian" } else { "--big-endian" };
+            found.remarks.push(format!("values as large as these often mean the other byte order: try {other}"));
+        }
+        Ok(found)
     }
-    out
 }
 
 /// Whether the content says .bmg.
 pub fn is_stream(path: &Path) -> bool {
     let mut head = [0; MAGIC.len()];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok() && head == MAGIC
+    path.is_file() && std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok() && head == MAGIC
 }
 
 /// The tolerance map of the whole volume, frame by frame.
@@ -108,31 +94,61 @@ fn stream(path: &Path, session: &Session) -> Result<()> {
         "file": path, "shape": header.shape.extents(), "dtype": dtype_name(header.dtype), "params": header.params,
         "tiers": tiers_json(&map, &extent), "min": extent.min, "max": extent.max, "original_bytes": bytes,
         "compressed_bytes": archive.len_bytes(), "ratio": ratio, "frames": archive.frames().count, "chunks": chunks,
-        "provenance": provenance,
+        "provenance": &provenance,
     });
-    session.print(&value, &stream_text(path, &archive, &value, &tiers_text(&map, &extent)))
+    session.print(&value, &stream_text(path, &archive, &value, &tiers_text(&map, &extent), &provenance))
 }
 
-fn stream_text(path: &Path, archive: &Archive, value: &Value, tiers: &str) -> String {
-    let header = archive.header();
-    let extent = archive.extent();
-    let frames = archive.frames().count;
-    format!(
-        "{}: {} (slowest first), {}, {}\n{} bytes of {}, ratio {:.2}, {frames} frame(s), {} chunk(s)\n\
-         values {:e} to {:e}, max|u| {:e}\n{tiers}made by: {}\n",
-        path.display(),
-        header.shape,
-        dtype_name(header.dtype),
-        params_text(&header.params),
-        archive.len_bytes(),
-        value["original_bytes"],
-        value["ratio"].as_f64().unwrap_or(0.0),
-        value["chunks"],
-        extent.min,
-        extent.max,
-        extent.max_abs(),
-        value["provenance"]["command"].as_str().unwrap_or("-"),
-    )
+fn stream_text(path: &Path, archive: &Archive, value: &Value, tiers: &str, provenance: &Provenance) -> String {
+    let (header, extent) = (archive.header(), archive.extent());
+    let meta = &provenance.volume;
+    let mut lines = vec![
+        format!(
+            "{}: {} ({}, slowest first), {}, {}",
+            path.display(),
+            header.shape,
+            meta.axes.join(", "),
+            dtype_name(header.dtype),
+            params_text(&header.params)
+        ),
+        format!(
+            "{} bytes of {}, ratio {:.2}, {} frame(s), {} chunk(s)",
+            archive.len_bytes(),
+            value["original_bytes"],
+            value["ratio"].as_f64().unwrap_or(0.0),
+            archive.frames().count,
+            value["chunks"]
+        ),
+    ];
+    let mut add = |label: &str, text: Option<String>| lines.extend(text.map(|text| format!("{label} {text}")));
+    let name = [Some(meta.variable.clone()), meta.long_name.clone()];
+    let name: Vec<String> = name.into_iter().flatten().filter(|n| !n.is_empty()).collect();
+    add("variable", (!name.is_empty()).then(|| name.join(", ")));
+    add("units", meta.units.clone());
+    add("spacing", meta.spacing.as_deref().map(numbers));
+    add("origin", meta.origin.as_deref().map(numbers));
+    for (axis, nodes) in meta.axes.iter().zip(&meta.coordinates) {
+        if let [first, .., last] = nodes[..] {
+            let range = format!("{axis} runs from {} to {}, not evenly spaced", number(first), number(last));
+            add("axis", Some(range));
+        }
+    }
+    let missing = missing_values(header.dtype, &provenance.missing.patterns);
+    add("missing", (!missing.is_empty()).then(|| numbers(&missing)));
+    add("valid", provenance.missing.valid.map(|[lo, hi]| format!("{} to {}", number(lo), number(hi))));
+    let (min, max) = (number(extent.min), number(extent.max));
+    add("values", Some(format!("{min} to {max}, max|u| {}", number(extent.max_abs()))));
+    add("made by", Some(format!("{}\n{tiers}", provenance.command)));
+    lines.join("\n")
+}
+
+/// Bit patterns as numbers.
+fn missing_values(dtype: DType, patterns: &[u64]) -> Vec<f64> {
+    let value = |bits: &u64| match dtype {
+        DType::F32 => f32::from_bits64(*bits).to_f64(),
+        DType::F64 => f64::from_bits64(*bits),
+    };
+    patterns.iter().map(value).collect()
 }
 
 fn params_text(p: &Params) -> String {

@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod bench_gpu;
+mod codes;
 mod compress;
 mod decompress;
 mod demo;
@@ -13,8 +14,10 @@ mod progress;
 mod roi;
 #[cfg(feature = "studio")]
 mod studio;
+mod text;
 mod tolerance;
 mod tune;
+mod variables;
 mod verify;
 
 use anyhow::Result;
@@ -31,10 +34,10 @@ use std::process::ExitCode;
 #[command(name = "blockmgard", version, about, max_term_width = 100)]
 struct Cli {
     /// Print the result as JSON on standard output.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     json: bool,
     /// Number of CPU threads [default: one per core].
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", display_order = 901)]
     threads: Option<usize>,
     #[command(subcommand)]
     command: Option<Command>,

@@ -16,10 +16,13 @@ pub fn dims(text: &str) -> Result<Dims> {
 /// Bytes, with an optional unit: `1GiB`, `512MiB`, `2GB`, `1048576`.
 pub fn bytes(text: &str) -> Result<u64> {
     let bad = || Error::invalid(format!("size {text:?} is not understood")).remedy("write 512MiB, 1GiB or 2GB");
+    if let Some(plain) = text.parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite()) {
+        return Ok(plain as u64);
+    }
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let number: f64 = text[..split].parse().map_err(|_| bad())?;
     let unit = match text[split..].trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
+        "b" => 1.0,
         "k" | "kib" => 1024.0,
         "kb" => 1e3,
         "m" | "mib" => 1024.0 * 1024.0,
@@ -67,6 +70,31 @@ pub fn region(text: &str, shape: &Shape) -> Result<Region> {
     Ok(region)
 }
 
+/// A tolerance: 0 is lossless, `inf` no bound at all.
+pub fn tolerance(text: &str) -> Result<f64> {
+    let good = text.trim().parse().ok().filter(|t: &f64| *t >= 0.0);
+    good.map(|t| t + 0.0).ok_or_else(|| Error::invalid("a tolerance is a number from 0 on").remedy("0 keeps every bit"))
+}
+
+/// A PSNR or ratio to reach.
+pub fn goal(text: &str) -> Result<f64> {
+    let good = text.trim().parse().ok().filter(|t: &f64| *t > 0.0 && t.is_finite());
+    good.ok_or_else(|| Error::invalid("a goal is a number above 0"))
+}
+
+/// `None` for the word "none".
+#[derive(Clone)]
+pub struct Missing(pub Option<f64>);
+
+/// A value that means "missing", or "none".
+pub fn missing(text: &str) -> Result<Missing> {
+    if text.eq_ignore_ascii_case("none") {
+        return Ok(Missing(None));
+    }
+    let bad = |_| Error::invalid(format!("{text:?} is no number")).remedy("write a value such as 1e20, or none");
+    text.trim().parse().map(|v| Missing(Some(v))).map_err(bad)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +114,18 @@ mod tests {
         assert_eq!(bytes("1GiB").unwrap(), 1 << 30);
         assert_eq!(bytes("2GB").unwrap(), 2_000_000_000);
         assert_eq!(bytes("1.5m").unwrap(), 3 << 19);
+        assert_eq!((bytes("1e9").unwrap(), bytes("4096").unwrap()), (1_000_000_000, 4096));
+        assert!(bytes("-1").is_err() && bytes("nan").is_err() && bytes("inf").is_err());
         assert!(bytes("much").is_err() && bytes("1 parsec").is_err());
+    }
+
+    #[test]
+    fn tolerances_and_goals_are_numbers_that_make_sense() {
+        assert_eq!(tolerance("-0").unwrap().to_bits(), 0);
+        assert!(tolerance("inf").is_ok_and(f64::is_infinite) && tolerance("1e-300").is_ok());
+        assert!(["-1", "nan", "", "x"].iter().all(|t| tolerance(t).is_err()));
+        assert!(["0", "-3", "nan", "inf"].iter().all(|t| goal(t).is_err()) && goal("60").is_ok());
+        assert!(missing("none").unwrap().0.is_none() && missing("-1e10").unwrap().0 == Some(-1e10));
+        assert!(missing("land").is_err());
     }
 }

@@ -14,11 +14,18 @@ pub struct Session {
 }
 
 impl Session {
-    /// Takes over Ctrl+C (and a request to terminate): the running job ends at its next check and removes its files.
+    /// Takes over Ctrl+C (and a request to terminate): the running job ends at its next check and removes its files. The
+    /// second time the program ends at once.
     pub fn new(json: bool) -> Result<Self> {
         let control = Arc::new(Control::default());
         let handle = control.clone();
-        ctrlc::set_handler(move || handle.cancel())?;
+        ctrlc::set_handler(move || {
+            if handle.check().is_err() {
+                // Asked twice: whatever holds the job up, it ends now. Its .part file stays.
+                std::process::exit(130);
+            }
+            handle.cancel();
+        })?;
         Ok(Self { json, control })
     }
     /// Runs a job with a progress bar named `label` (none when standard error is no terminal).
@@ -40,6 +47,10 @@ impl Session {
             println!("{}", text.trim_end());
         }
         Ok(())
+    }
+    /// Says what the user should not miss, with --json too.
+    pub fn warn(&self, text: &str) {
+        eprintln!("warning: {text}");
     }
     /// Says something that is no result.
     pub fn note(&self, text: &str) {

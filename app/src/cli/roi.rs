@@ -5,11 +5,11 @@ use super::picture::{self, Canvas};
 use super::progress::Session;
 use super::tolerance::{load_roi, tiers_json};
 use anyhow::Result;
-use blockmgard::ToleranceMap;
 use blockmgard::job;
 use blockmgard::roi::RoiSpec;
 use blockmgard::volume::Volume;
 use blockmgard::volume::write::{Payload, WriteFormat, write_file};
+use blockmgard::{Error, ToleranceMap};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -84,6 +84,7 @@ impl Map {
     fn run(&self, session: &Session) -> Result<()> {
         let (volume, _, map) = resolve(&self.input, &self.roi, session)?;
         let levels = map.propagated(usize::from(self.local_levels.max(self.level)));
+        let told = settled(&levels);
         if let Some(out) = &self.output {
             let payload = Payload::tolerance_map(&levels[usize::from(self.level)], &volume.shape, &volume.meta)?;
             write_file(out, WriteFormat::from_path(out)?, &payload)?;
@@ -91,7 +92,7 @@ impl Map {
         let extent = session.watch("range", |control| job::value_extent(&volume, control))?;
         let steps: Vec<Value> = levels.iter().map(level_json).collect();
         let value = json!({ "map": self.output, "tiers": tiers_json(&map, &extent), "levels": steps });
-        session.print(&value, &levels_text(&levels))
+        session.print(&value, &levels_text(&levels[..told], levels.len() - told))
     }
 }
 
@@ -101,8 +102,14 @@ fn level_json(map: &ToleranceMap) -> Value {
     json!({ "blocks": map.blocks, "blocks_per_tier": map.blocks_per_tier(), "tau_global": tau_global })
 }
 
-/// One row a tier, one column a level.
-fn levels_text(levels: &[ToleranceMap]) -> String {
+/// The number of levels until further steps change nothing.
+fn settled(levels: &[ToleranceMap]) -> usize {
+    let same = |a: &ToleranceMap, b: &ToleranceMap| (a.blocks, &a.tier_of_block) == (b.blocks, &b.tier_of_block);
+    levels.windows(2).position(|pair| same(&pair[0], &pair[1])).map_or(levels.len(), |at| at + 1)
+}
+
+/// One row a tier, one column a level; `more` steps after them change nothing.
+fn levels_text(levels: &[ToleranceMap], more: usize) -> String {
     let tiers = &levels[0].tiers;
     let width = tiers.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).max(10);
     let mut out = format!("{:width$}  {:>12}", "blocks of", "tolerance");
@@ -120,6 +127,9 @@ fn levels_text(levels: &[ToleranceMap]) -> String {
     for map in levels {
         let _ = write!(out, "  {:>18.4e}", map.strictest());
     }
+    if more > 0 {
+        let _ = write!(out, "\n{more} more step(s) change nothing");
+    }
     out
 }
 
@@ -130,6 +140,10 @@ impl Preview {
         let values = slice.read(&volume)?;
         let colors: Vec<[u8; 3]> = (0..map.tiers.len()).map(|i| spec.tier_color(i).0).collect();
         let panel = picture::tiers_over_values(&slice, &values, &map, &colors);
+        if !self.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+            let error = Error::invalid(format!("{} does not end with .png", self.output.display()));
+            Err(error.remedy("the picture is a PNG"))?;
+        }
         let scale = picture::scale_for(slice.width, slice.height, 512);
         let mut canvas = Canvas::new(slice.width * scale + 20, slice.height * scale + 60);
         canvas.panel(10, 30, &panel, scale);

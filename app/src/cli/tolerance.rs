@@ -1,6 +1,8 @@
 //! Tolerances: one for all, tiers of an ROI spec, or a goal to search for.
 
+use super::parse;
 use super::progress::Session;
+use super::text::number;
 use anyhow::Result;
 use blockmgard::backend::Backend;
 use blockmgard::job::{self, Goal};
@@ -17,19 +19,19 @@ use std::path::{Path, PathBuf};
 #[command(next_help_heading = "Tolerance")]
 pub struct ToleranceArgs {
     /// Largest error, in the units of the data
-    #[arg(long, group = "bound", value_name = "X")]
+    #[arg(long, group = "bound", value_name = "X", value_parser = parse::tolerance, allow_negative_numbers = true)]
     abs: Option<f64>,
     /// Largest error as a fraction of max|u| (MGARD's REL)
-    #[arg(long, group = "bound", value_name = "X")]
+    #[arg(long, group = "bound", value_name = "X", value_parser = parse::tolerance, allow_negative_numbers = true)]
     rel: Option<f64>,
     /// Largest error as a fraction of max - min (what SZ calls REL)
-    #[arg(long, group = "bound", value_name = "X")]
+    #[arg(long, group = "bound", value_name = "X", value_parser = parse::tolerance, allow_negative_numbers = true)]
     range: Option<f64>,
     /// Search for this PSNR in dB, all tiers scaled together
-    #[arg(long, group = "goal", value_name = "DB", conflicts_with = "bound")]
+    #[arg(long, group = "goal", value_name = "DB", conflicts_with = "bound", value_parser = parse::goal)]
     psnr: Option<f64>,
     /// Search for this compression ratio, all tiers scaled together
-    #[arg(long, group = "goal", value_name = "RATIO", conflicts_with = "bound")]
+    #[arg(long, group = "goal", value_name = "RATIO", conflicts_with = "bound", value_parser = parse::goal)]
     ratio: Option<f64>,
     /// Tiers and regions of interest (TOML or JSON; see `blockmgard schema`)
     #[arg(long, value_name = "SPEC", conflicts_with = "bound")]
@@ -89,7 +91,8 @@ impl ToleranceArgs {
 pub fn load_roi(path: &Path, volume: &Volume, session: &Session) -> Result<(RoiSpec, ToleranceMap)> {
     let spec = RoiSpec::load(path)?;
     let stats = session.watch("statistics", |control| Stats::of(volume, control))?;
-    let map = session.watch("regions", |control| spec.resolve(volume, &stats, control))?;
+    let in_spec = |e: Error| e.in_file(path);
+    let map = session.watch("regions", |control| spec.resolve(volume, &stats, control).map_err(in_spec))?;
     Ok((spec, map))
 }
 
@@ -100,8 +103,11 @@ fn found_report(goal: Goal, found: &job::Found) -> (Value, String) {
     };
     let near = if found.close { "" } else { "; no tolerance comes nearer" };
     let text = format!(
-        "{what} {target}{unit} asked for, {:.4}{unit} found after {} runs with all tiers times {:.4e}{near}",
-        found.reached, found.runs, found.scale
+        "{what} {}{unit} asked for, {}{unit} found after {} run(s) with all tiers times {:.4e}{near}",
+        number(target),
+        number(found.reached),
+        found.runs,
+        found.scale
     );
     let value = json!({
         "goal": what, "target": target, "reached": found.reached, "scale": found.scale, "runs": found.runs,

@@ -71,6 +71,12 @@ impl Verify {
             }
             opened => opened?,
         };
+        let header = archive.header();
+        if volume.shape.n != header.shape.n && input.hints.is_empty() && volume.shape.len() == header.shape.len() {
+            // A raw file whose name says another shape than the one it was compressed with.
+            let hints = OpenHints { dims: Some(header.shape.extents().to_vec()), ..OpenHints::default() };
+            volume = input.volume_with(&hints)?;
+        }
         volume.missing = provenance.missing.clone();
         Ok(volume)
     }

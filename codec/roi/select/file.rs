@@ -9,7 +9,7 @@ use std::path::Path;
 /// Opens a mask for `volume`; relative paths start at `folder`.
 pub(in crate::roi) fn open_mask(mask: &MaskFile, folder: &Path, volume: &Volume) -> Result<Box<dyn Selector>> {
     let path = folder.join(&mask.path);
-    let opened = volume::open(&path, &OpenHints::default())?.open(0, 0)?;
+    let opened = open_one(&path)?;
     if opened.shape.n != volume.shape.n {
         return Err(Error::invalid(format!(
             "mask {} has shape {}, the volume has {}",
@@ -26,6 +26,27 @@ pub(in crate::roi) fn open_mask(mask: &MaskFile, folder: &Path, volume: &Volume)
         Values::F32(field) => Box::new(ScalarSelector { field, missing, test, ranges: None }),
         Values::F64(field) => Box::new(ScalarSelector { field, missing, test, ranges: None }),
     })
+}
+
+/// The volume of a mask file; `FILE:NAME` names one of several variables.
+fn open_one(path: &Path) -> Result<Volume> {
+    let text = path.to_string_lossy();
+    let (file, name) = match text.rsplit_once(':') {
+        Some((file, name)) if !path.exists() && Path::new(file).exists() => (Path::new(file), Some(name)),
+        _ => (path, None),
+    };
+    let dataset = volume::open(file, &OpenHints::default())?;
+    let names: Vec<&str> = dataset.variables().iter().map(|v| v.name.as_str()).collect();
+    let index = match name {
+        None if names.len() == 1 => Some(0),
+        None => None,
+        Some(name) => names.iter().position(|n| *n == name),
+    };
+    let index = index.ok_or_else(|| {
+        Error::invalid(format!("{} holds {} variables, which one is the mask?", file.display(), names.len()))
+            .remedy(format!("write the path as {}:NAME, with one of {}", file.display(), names.join(", ")))
+    })?;
+    dataset.open(index, 0)
 }
 
 /// Where both say how far their nodes lie apart, they must agree, or the mask belongs to another grid.

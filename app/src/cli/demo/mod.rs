@@ -71,7 +71,12 @@ fn sample() -> Result<Volume> {
         axes: ["z", "y", "x"].map(String::from).to_vec(),
         ..Metadata::default()
     };
-    Ok(Volume { shape, values: Values::F32(Arc::new(VecField::new(values, shape.n))), meta, missing: vec![] })
+    Ok(Volume {
+        shape,
+        values: Values::F32(Arc::new(VecField::new(values, shape.n))),
+        meta,
+        missing: Default::default(),
+    })
 }
 
 fn tiers(map: &blockmgard::ToleranceMap) -> String {
