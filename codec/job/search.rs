@@ -126,7 +126,8 @@ impl Goal {
     fn distance(self, reached: f64) -> f64 {
         match self {
             Goal::Psnr(db) if reached < db => 1e6 + db - reached,
-            Goal::Psnr(db) => reached - db,
+            // An exact copy has an infinite PSNR, and still more than was asked for.
+            Goal::Psnr(db) => (reached - db).min(1e5),
             Goal::Ratio(ratio) => (reached / ratio).ln().abs(),
         }
     }
@@ -263,5 +264,17 @@ impl Output for Discard {
     fn truncate(&mut self, length: u64) -> std::io::Result<()> {
         self.position = self.position.min(length);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_decibels_than_asked_for_are_better_than_fewer() {
+        let goal = Goal::Psnr(300.0);
+        assert!(goal.distance(f64::INFINITY) < goal.distance(138.0));
+        assert!(goal.distance(301.0) < goal.distance(f64::INFINITY));
     }
 }
