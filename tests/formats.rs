@@ -217,7 +217,7 @@ fn values_outside_the_valid_range_are_missing_and_come_back_bit_for_bit() {
     let path = dir.path().join("a.nc");
     let shape = Shape::new(&[10, 20, 30]).unwrap();
     // Over land a different large number at every node, as some models leave behind.
-    let land = |i: usize| i % 5 == 0;
+    let land = |i: usize| i.is_multiple_of(5);
     let values: &'static [f32] =
         (0..6000).map(|i| if land(i) { 1e9 + i as f32 * 100.0 } else { (i % 17) as f32 }).collect::<Vec<_>>().leak();
     let mut volume = volume_of::<f32>(&[10, 20, 30], Values::F32);

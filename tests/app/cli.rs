@@ -142,8 +142,9 @@ fn tiers_of_a_spec_reach_the_stream_and_searches_say_what_they_found() {
 fn an_original_is_never_overwritten_and_two_runs_with_one_output_do_not_mix() {
     let (folder, values) = folder();
     let here = folder.path();
-    let shape = ["--dims", "20x30x40"];
-    let compress = |out: &str, rel: &str| [&["compress", "wave.f32", "-o", out, "--rel", rel], &shape[..]].concat();
+    fn compress<'a>(out: &'a str, rel: &'a str) -> [&'a str; 8] {
+        ["compress", "wave.f32", "--dims", "20x30x40", "-o", out, "--rel", rel]
+    }
     assert_eq!(run(&compress("wave.f32", "1e-3"), here).status.code(), Some(2));
     assert_eq!(run(&compress("./wave.f32", "1e-3"), here).status.code(), Some(2));
     json(&compress("w.bmg", "1e-3"), here, 0);
