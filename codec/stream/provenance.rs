@@ -127,14 +127,18 @@ mod tests {
     use super::*;
     use crate::{Params, Shape, Tier};
 
-    #[test]
-    fn provenance_comes_back_and_costs_little() {
-        let header = Header {
+    fn header() -> Header {
+        Header {
             dtype: DType::F32,
             shape: Shape::new(&[50, 100, 100]).unwrap(),
             params: Params::default(),
             tiers: vec![Tier { name: "all".into(), tau: 0.298_765_432_1 }],
-        };
+        }
+    }
+
+    #[test]
+    fn provenance_comes_back_and_costs_little() {
+        let header = header();
         let p = Provenance {
             writer: "blockmgard 0.1.0".into(),
             command: "blockmgard compress density.f32 --dims 50x100x100 --f32 --abs 0.2987654321 --mode pyramid".into(),
@@ -152,5 +156,20 @@ mod tests {
         for cut in 0..bytes.len() {
             assert!(Provenance::decode(&bytes[..cut], &header).is_err());
         }
+    }
+
+    #[test]
+    fn coordinates_come_back_to_the_last_bit() {
+        let header = header();
+        let nodes: Vec<f64> =
+            (0..200).map(|i| 88.572_168_514_007_27 - f64::from(i) * 0.943_253_968_253_968_3).collect();
+        let volume = Metadata {
+            coordinates: vec![nodes, vec![], vec![]],
+            axis_units: vec!["degrees_north".into(), String::new(), String::new()],
+            ..Metadata::default()
+        };
+        let missing = Missing { patterns: vec![7], valid: Some([-0.1, f64::MAX]) };
+        let p = Provenance { volume, missing, ..Provenance::default() };
+        assert_eq!(Provenance::decode(&p.encode(&header).unwrap(), &header).unwrap(), p);
     }
 }

@@ -81,7 +81,7 @@ impl BenchGpu {
         };
         let axes = default_axes(dims.0.len());
         let meta = Metadata { source: "stand-in (made up)".into(), axes, ..Metadata::default() };
-        Ok(Volume { shape, values, meta, missing: Vec::new() })
+        Ok(Volume { shape, values, meta, missing: Default::default() })
     }
 }
 
