@@ -82,7 +82,7 @@ impl Default for Params {
             basis: Basis::Hierarchical,
             entropy: Entropy::Huffman,
             budget: Budget::Coefficients,
-            tile: 16,
+            tile: 32,
             points: Points::Auto,
             frame_values: 1 << 28,
         }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Side by side with SZ3, SPERR and zfp: ratio and speed at the same absolute bound.
 
-    peers.py PROGRAM [FILE:SHAPE:f32|f64[:big]] ... [--rel 1e-2 1e-4] [--runs 3] [--setting "--tile 32 --points 6"]
+    peers.py PROGRAM [FILE:SHAPE:f32|f64[:big]] ... [--rel 1e-2 1e-4] [--runs 3] [--setting "--tile 8"]
 
 Without files, the bundled sample is used. Bounds are REL x max|u|, handed to every coder as the same absolute number.
 Peers run on one thread (hdf5plugin for SZ3 and SPERR, zfpy for zfp), ours on all threads of --threads. Ratios count
@@ -139,7 +139,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--setting", action="append", help="options of ours, one column of the comparison each")
     args = parser.parse_args()
-    settings = args.setting or ["--mode pyramid", "--mode pyramid --tile 32 --points 6", "--mode hybrid"]
+    settings = args.setting or ["--mode pyramid", "--mode pyramid --tile 16", "--mode hybrid"]
     program = os.path.abspath(args.program)
     ours_version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     print(f"{ours_version}; hdf5plugin {hdf5plugin.version}, zfpy {version('zfpy')}, numpy {np.__version__}; {machine()}")

@@ -203,7 +203,7 @@ pub struct Codec {
     /// Hybrid: how levels share a tolerance [default: coefficients]
     #[arg(long, value_enum)]
     budget: Option<BudgetArg>,
-    /// Pyramid: tile side, 8, 16 or 32 [default: 16]
+    /// Pyramid: tile side, 8, 16 or 32 [default: 32]
     #[arg(long)]
     tile: Option<u8>,
     /// Pyramid: points of prediction, auto, 2, 4 or 6 [default: auto]

@@ -168,6 +168,6 @@ mod tests {
 
     #[test]
     fn settings_are_named_as_the_command_line_names_them() {
-        assert_eq!(params_text(&Params::default()), "pyramid tile 16 points auto");
+        assert_eq!(params_text(&Params::default()), "pyramid tile 32 points auto");
     }
 }

@@ -78,7 +78,7 @@ impl RunRequest {
         let pyramid = |tile, points| Params { mode: Mode::Pyramid, tile, points, ..Params::default() };
         let with = |params| RunRequest { params, ..RunRequest::default() };
         [
-            ("Balanced", "Pyramid, tiles of 16", with(pyramid(16, Points::Auto))),
+            ("Best ratio", "Pyramid, tiles of 32", with(pyramid(32, Points::Auto))),
             (
                 "Paper (L1 M2)",
                 "The paper's hierarchy: projection, one local and two global levels",
@@ -89,11 +89,11 @@ impl RunRequest {
                 "Hybrid, hierarchical basis, local levels only",
                 with(hybrid(2, 0, Basis::Hierarchical, Budget::Coefficients)),
             ),
-            ("Best ratio", "Pyramid, tiles of 32", with(pyramid(32, Points::Auto))),
+            ("Small tiles", "Pyramid, tiles of 16: faster on GPUs, f64 above all", with(pyramid(16, Points::Auto))),
             (
                 "Uniform strict",
                 "The strictest tolerance everywhere, for comparison",
-                RunRequest { tolerance: RunTolerance::UniformStrictest, ..with(pyramid(16, Points::Auto)) },
+                RunRequest { tolerance: RunTolerance::UniformStrictest, ..with(pyramid(32, Points::Auto)) },
             ),
         ]
     }
