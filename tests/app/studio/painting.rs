@@ -174,3 +174,23 @@ fn the_threshold_handle_that_was_pressed_moves_however_fast_the_drag() {
     assert_eq!(tools.lo, lo);
     assert!((tools.hi - stats.min - 0.55 * stats.range()).abs() < 0.02 * stats.range(), "{}", tools.hi);
 }
+
+#[test]
+fn a_press_on_a_swipe_line_not_drawn_yet_paints_nothing() {
+    let mut h = window([64, 64, 64]);
+    let view = axial(&h);
+    let swipe = Compare { mode: CompareMode::Swipe, swipe: 0.5, ..h.state().state.compare };
+    h.event(Event::PointerMoved(view.center()));
+    h.step();
+    h.state_mut().state.apply(Command::Compare(swipe));
+    button(&h, view.center(), PointerButton::Primary, true);
+    h.step();
+    h.event(Event::PointerMoved(view.center() + vec2(40.0, 0.0)));
+    h.step();
+    button(&h, view.center() + vec2(40.0, 0.0), PointerButton::Primary, false);
+    h.step();
+    settle(&mut h);
+    assert!(h.state().state.roi.regions.is_empty());
+    drag(&mut h, PointerButton::Primary, view.center() + vec2(60.0, 30.0), view.center() + vec2(90.0, 30.0));
+    assert!(painted(&h) > 0, "beside the line the brush paints as ever");
+}

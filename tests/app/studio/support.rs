@@ -8,7 +8,7 @@ pub use blockmgard_app::studio::data::memory::MemoryDataset;
 pub use blockmgard_app::studio::gpu::snapshot::Gpu;
 pub use blockmgard_app::studio::roi::model::{Measure, RegionKind};
 pub use blockmgard_app::studio::roi::shape::{Ball, Extruded};
-pub use blockmgard_app::studio::state::compare::{CompareMode, LayerChoice};
+pub use blockmgard_app::studio::state::compare::{Compare, CompareMode, LayerChoice};
 pub use blockmgard_app::studio::state::document::Document;
 pub use blockmgard_app::studio::state::runs::{Match, RunRequest};
 pub use blockmgard_app::studio::state::tools::{BrushShape, ThresholdOf, Tool, Tools};

@@ -102,9 +102,9 @@ fn trim(text: String) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A PSNR; infinite when every value came back.
+/// A PSNR: infinite when every value came back, minus infinity when errors stand against a range of zero.
 pub fn decibels(db: f64) -> String {
-    if db.is_infinite() { "exact".to_owned() } else { format!("{db:.2}") }
+    if db == f64::INFINITY { "exact".to_owned() } else { format!("{db:.2}") }
 }
 
 /// Bytes as people read them.
@@ -167,6 +167,7 @@ mod tests {
         ] {
             assert_eq!(number(v), text);
         }
+        assert_eq!((decibels(f64::INFINITY), decibels(f64::NEG_INFINITY)), ("exact".into(), "-inf".into()));
         assert_eq!(count(1234567), "1,234,567");
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(3_014_284), "3.014 MB");

@@ -6,9 +6,13 @@ use crate::studio::state::State;
 use eframe::egui::{self, Layout, RichText, Ui};
 
 pub fn show(ui: &mut Ui, state: &State) {
-    ui.horizontal_centered(|ui| {
-        probe(ui, state);
-        ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| jobs(ui, state));
+    ui.with_layout(Layout::right_to_left(egui::Align::Center), |ui| {
+        jobs(ui, state);
+        ui.with_layout(Layout::left_to_right(egui::Align::Center), |ui| {
+            // In a narrow window the probe is cut; it does not run over the jobs.
+            ui.shrink_clip_rect(ui.max_rect());
+            probe(ui, state);
+        });
     });
 }
 

@@ -178,7 +178,10 @@ fn paint(ui: &Ui, state: &State, response: &Response, t: &PlaneTransform, rect: 
         let button = |b| i.pointer.button_pressed(b);
         button(PointerButton::Primary) || button(PointerButton::Secondary)
     });
-    if pressed && response.contains_pointer() && response.is_pointer_button_down_on() {
+    // The swipe line takes no press before the frame that first draws it; such a press was still meant for the line.
+    let on_swipe = ui.input(|i| i.pointer.press_origin()).zip(marks::swipe_area(state, rect));
+    let on_swipe = on_swipe.is_some_and(|(p, area)| area.contains(p));
+    if pressed && !on_swipe && response.contains_pointer() && response.is_pointer_button_down_on() {
         state.commands.send(Command::StrokeBegin { erase: erase_tool || secondary, axis: t.axis });
     }
     if response.is_pointer_button_down_on() && !ui.input(|i| i.pointer.middle_down()) {

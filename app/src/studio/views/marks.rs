@@ -79,16 +79,28 @@ pub fn comparison(ui: &mut Ui, state: &State, rect: Rect, parts: &[Part]) {
             label(&ui.painter_at(part.clip), at, Align2::CENTER_BOTTOM, &text, &font, ink, ui.visuals());
         }
     }
-    if state.compare.mode == CompareMode::Swipe {
-        swipe_handle(ui, state, rect);
+    if let Some(area) = swipe_area(state, rect) {
+        swipe_handle(ui, state, rect, area);
     }
 }
 
-fn swipe_handle(ui: &mut Ui, state: &State, rect: Rect) {
+fn swipe_grip(state: &State, rect: Rect) -> Rect {
     let x = rect.left() + rect.width() * state.compare.swipe;
-    let grip = Rect::from_center_size(pos2(x, rect.center().y), vec2(16.0, 36.0));
+    Rect::from_center_size(pos2(x, rect.center().y), vec2(16.0, 36.0))
+}
+
+/// Where a press takes hold of the swipe line, if there is one.
+pub fn swipe_area(state: &State, rect: Rect) -> Option<Rect> {
+    let grip = swipe_grip(state, rect);
+    let x = grip.center().x;
     let line = Rect::from_x_y_ranges(x - 5.0..=x + 5.0, rect.y_range());
-    let response = ui.interact(line.union(grip).intersect(rect), ui.scope_id().with("swipe"), Sense::drag());
+    (state.compare.mode == CompareMode::Swipe).then(|| line.union(grip).intersect(rect))
+}
+
+fn swipe_handle(ui: &mut Ui, state: &State, rect: Rect, area: Rect) {
+    let grip = swipe_grip(state, rect);
+    let x = grip.center().x;
+    let response = ui.interact(area, ui.scope_id().with("swipe"), Sense::drag());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, "Swipe position"));
     let hot = response.hovered() || response.dragged();
     let color = if hot { Color32::WHITE } else { Color32::from_gray(220) };
