@@ -7,7 +7,7 @@ use super::sink::{FrameRegionSink, MemorySink};
 use crate::backend::{Backend, FrameShape, RegionSink};
 use crate::stream::{Archive, FrameKind, FrameReader, PartFile, refuse_source};
 use crate::volume::write::{Payload, WriteFormat, write_file};
-use crate::volume::{ByteLayout, DType, MappedField, Metadata, Values, VecField, Volume};
+use crate::volume::{ByteLayout, DType, MappedField, Values, VecField, Volume};
 use crate::{Control, Element, Error, Region, Result, Shape};
 use std::io::Write;
 use std::path::Path;
@@ -145,20 +145,8 @@ pub fn decompress_volume(
     let first = 3 - usize::from(header.shape.rank);
     let shape = Shape::new(&region.shape()[first..])?;
     let mut meta = provenance.volume;
-    place_box(&mut meta, &region.lo[first..], &region.hi[first..]);
+    meta.move_to_box(&region.lo[first..], &region.hi[first..]);
     Ok((Volume { shape, values, meta, missing: provenance.missing }, started.elapsed().as_secs_f64()))
-}
-
-/// Moves origin and coordinates of a whole volume to a box of it.
-fn place_box(meta: &mut Metadata, lo: &[usize], hi: &[usize]) {
-    if let (Some(origin), Some(spacing)) = (&mut meta.origin, &meta.spacing) {
-        let steps = lo.iter().zip(spacing);
-        origin.iter_mut().zip(steps).for_each(|(o, (&lo, step))| *o += lo as f64 * step);
-    }
-    for ((nodes, &lo), &hi) in meta.coordinates.iter_mut().zip(lo).zip(hi) {
-        // Provenance is not bound to the shape: coordinates of another length are dropped.
-        *nodes = nodes.get(lo..hi).unwrap_or_default().to_vec();
-    }
 }
 
 /// Decodes a box into the file `out`, which appears whole or not at all.

@@ -1,6 +1,7 @@
 //! Volumes: shapes, element types, and access to values wherever they live.
 
 mod array;
+mod crop;
 mod dataset;
 mod element;
 mod field;

@@ -86,6 +86,24 @@ fn compress_decompress_verify_and_info_agree_on_the_names_that_scripts_rely_on()
 }
 
 #[test]
+fn a_box_of_a_file_is_compressed_alone_and_judged_against_the_same_box() {
+    let (folder, values) = folder();
+    let here = folder.path();
+    let boxed = ["--dims", "20x30x40", "--f32", "--box", "2:12,5:6,30:"];
+    let bounds = ["compress", "wave.f32", "-o", "b.bmg", "--abs", "0.01", "--device", "cpu"];
+    let made = json(&[&bounds[..], &boxed].concat(), here, 0);
+    assert_eq!(made["shape"], serde_json::json!([10, 1, 10]));
+    json(&["decompress", "b.bmg", "-o", "b.f32"], here, 0);
+    let part = read(&here.join("b.f32"), 0);
+    let expected = (2..12).flat_map(|z| (30..40).map(move |x| (z * 30 + 5) * 40 + x)).map(|i| values[i]);
+    assert!(part.iter().zip(expected).all(|(a, b)| (f64::from(*a) - f64::from(b)).abs() <= 0.01));
+    let report = json(&[&["verify", "wave.f32", "b.bmg"][..], &boxed].concat(), here, 0);
+    assert_eq!(report["violations"], 0);
+    let beyond = [&bounds[..], &["--dims", "20x30x40", "--box", "2:12,5:6,30:41"]].concat();
+    assert_eq!(run(&beyond, here).status.code(), Some(2));
+}
+
+#[test]
 fn exit_codes_tell_wrong_usage_failed_work_and_violated_bounds_apart() {
     let (folder, mut values) = folder();
     let here = folder.path();

@@ -20,6 +20,9 @@ pub struct Input {
     /// Step of a series (a variable of more than three axes), from 0
     #[arg(long, value_name = "STEP")]
     pub index: Option<usize>,
+    /// Only this box of the volume: 10:20,0:91,5:6, one half-open interval an axis, slowest first
+    #[arg(long = "box", value_name = "BOX")]
+    pub region: Option<String>,
 }
 
 /// What a raw file cannot say itself.
@@ -153,7 +156,15 @@ impl Input {
             Err(Error::invalid(format!("{} is a series of {} volumes", info.name, info.steps()))
                 .remedy("pick one with --index, or compress them with --all"))?;
         }
-        Ok(source.dataset.open(variable, self.index.unwrap_or(0))?)
+        self.open_step(source, variable, self.index.unwrap_or(0))
+    }
+    /// A step of a variable, or the box of it that was asked for.
+    pub fn open_step(&self, source: &Source, variable: usize, step: usize) -> Result<Volume> {
+        let volume = source.dataset.open(variable, step)?;
+        match &self.region {
+            Some(text) => Ok(volume.cropped(&parse::region(text, &volume.shape)?)?),
+            None => Ok(volume),
+        }
     }
 }
 

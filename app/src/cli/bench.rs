@@ -111,7 +111,7 @@ pub fn median(figures: impl Iterator<Item = f64>) -> f64 {
 impl FileBench {
     fn run(&self, session: &Session) -> Result<()> {
         let file = self.file.clone().ok_or_else(|| Error::invalid("no file to measure"))?;
-        let volume = Input { file, hints: self.hints.clone(), index: self.index }.volume()?;
+        let volume = Input { file, hints: self.hints.clone(), index: self.index, region: None }.volume()?;
         let opened = self.device.open()?;
         let (params, backend) = (self.codec.params(), &*opened.backend);
         session.note(&format!("{}\n{}", describe(&volume), opened.describe()));

@@ -70,7 +70,7 @@ impl BenchGpu {
     fn volume(&self) -> Result<Volume> {
         let Some(dims) = &self.standin else {
             let file = self.file.clone().unwrap_or_default();
-            return Input { file, hints: self.hints.clone(), index: self.index }.volume();
+            return Input { file, hints: self.hints.clone(), index: self.index, region: None }.volume();
         };
         let shape = Shape::new(&dims.0)?;
         let n = shape.n;

@@ -61,7 +61,7 @@ impl Compress {
         let mut values = Vec::new();
         for step in 0..info.steps() {
             let out = step_path(&self.output, step);
-            let mut volume = source.dataset.open(variable, step)?;
+            let mut volume = self.input.open_step(&source, variable, step)?;
             let (value, text) = self.one(&mut volume, &out, &mut codes, session)?;
             if !session.json {
                 session.print(&value, &format!("{text}\n"))?;
