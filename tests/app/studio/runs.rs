@@ -90,7 +90,7 @@ fn a_volume_is_selected_painted_run_compared_exported_and_reopened() {
     h.get_by_label("Compare three").click();
     settle(&mut h);
     assert_eq!(h.state().state.runs.list.len(), 3);
-    h.get_by_label("Pyramid 16, ROI as B").click();
+    h.get_by_label("Pyramid 32, ROI as B").click();
     settle(&mut h);
     let pyramid = h.state().state.runs.list[2].id;
     let compare = h.state().state.compare;
