@@ -44,8 +44,6 @@ constexpr double NOISE = 1.0 / 48.0;
 
 __device__ __forceinline__ u32 cost_of_square(float y) { return (__float_as_uint(y) >> 17) - (127 << 6); }
 __device__ __forceinline__ u32 cost_of_square(double y) { return cost_of_square(__double2float_rn(y)); }
-__device__ __forceinline__ u32 length_of(u32 v) { return 32 - __clz((i32)v); }
-__device__ __forceinline__ u32 length_of(u64 v) { return 64 - __clzll((i64)v); }
 
 // One node of the sample.
 template <class T> struct Sampled {
@@ -91,7 +89,7 @@ template <class T> struct Sampled {
         const T share = count > 2 ? (T)(1.0 / 3.0) : count == 1 ? (T)1 : (T)0.5;
         sum = R::mul(sum, share);
         noise = R::mul(noise, R::mul(share, share));
-        if (z.inverse == 0) return z.check < 0 ? BIT * length_of(delta_of(u, sum)) : 0;
+        if (z.inverse == 0) return z.check < 0 ? BIT * bit_length(delta_of(u, sum)) : 0;
         T x = R::mul(R::abs(R::sub(u, sum)), z.inverse);
         x = x < (T)COST_LIMIT ? x : (T)COST_LIMIT;
         return cost_of_square(R::fma(x, x, R::fma(noise, (T)NOISE, (T)1)));

@@ -170,7 +170,7 @@ template <class D> struct StreamDecoder {
         return q;
     }
     // The symbols of a unit, a round of lanes at a time: `get` decodes a token, `raw` gives a node's raw bits.
-    template <class G, class R> __device__ __forceinline__ void rounds(u64 start, u32 len, u32 escape, u32 shift, G get, R raw) {
+    template <class G, class R> __device__ __forceinline__ void rounds(u64 start, u32 len, u32 escape, G get, R raw) {
         const auto round = [&](u32 i, bool active) {
             const u32 token = get(active);
             i16 q = unzigzag(raw(token, i, active));
@@ -189,15 +189,15 @@ template <class D> struct StreamDecoder {
         expect_raw(len, shift);
         const auto plain = [](u32 token, u32, bool) { return token; };
         if (shift > 0) {
-            rounds(start, len, escape, shift, [&](bool active) { return tables.get(rans, table, active); },
+            rounds(start, len, escape, [&](bool active) { return tables.get(rans, table, active); },
                    [&](u32 token, u32 i, bool active) {
                        return active ? token << shift | few_raw_bits((u32)raw_at + i * shift, shift) : 0;
                    });
         } else if (table < tables.by_slots) {
             const u32 *slots = tables.slots + table * PROB_SUM;
-            rounds(start, len, escape, 0, [&](bool active) { return rans.get(slots, active); }, plain);
+            rounds(start, len, escape, [&](bool active) { return rans.get(slots, active); }, plain);
         } else {
-            rounds(start, len, escape, 0, [&](bool active) { return tables.get(rans, table, active); }, plain);
+            rounds(start, len, escape, [&](bool active) { return tables.get(rans, table, active); }, plain);
         }
         raw_at += (u64)len * shift;
     }

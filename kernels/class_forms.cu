@@ -62,9 +62,6 @@ __device__ __forceinline__ u32 cheapest(const CoderTables &tables, const Histogr
     return least;
 }
 
-__device__ __forceinline__ u32 bit_length(u32 v) { return 32 - __clz((i32)v); }
-__device__ __forceinline__ u32 bit_length(u64 v) { return 64 - __clzll((i64)v); }
-
 struct UnitForm {
     // The number of its exact values is that of its list.
     u32 form, exact;

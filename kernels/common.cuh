@@ -12,6 +12,10 @@ typedef long long i64;
 // All lanes of a warp.
 constexpr u32 FULL = 0xffffffffu;
 
+// Bits of a number: 0 has none.
+__device__ __forceinline__ u32 bit_length(u32 v) { return 32 - __clz((i32)v); }
+__device__ __forceinline__ u32 bit_length(u64 v) { return 64 - __clzll((i64)v); }
+
 // Names the block's dynamic shared memory.
 #ifdef BLOCKMGARD_EMULATOR
 #define SHARED_MEMORY(name) char *name = emulator::dynamic_shared

@@ -30,7 +30,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
     const Quantizer<T> *quantizers;
 
     __device__ Work(const TileArguments<T> &a, const Tile &tile, char *memory, u32 thread)
-        : a(a), tile(tile), shape(a.shapes[tile.shape]), choice{a.choices[tile.chunk]}, favoured(choice.byte / 3 % 4), thread(thread),
+        : a(a), tile(tile), shape(a.shapes[tile.shape]), choice{a.choices[tile.chunk]}, favoured(choice.favoured()), thread(thread),
           v((T *)memory), nodes(a.nodes), only(), quantizers(nullptr) {
         q = (i16 *)(v + shape.places);
         tiers = ENCODE ? (u8 *)(q + shape.places) : (u8 *)q;
@@ -116,7 +116,7 @@ template <class T, u32 GROUP, bool ENCODE, u32 SIDE> struct Work {
     // Calls f(place in a row of WIDTH elements at x, y, z of the tile) for all of them.
     template <u32 WIDTH, class F> __device__ __forceinline__ void each(F f) const {
         const u32 pieces = (shape.dims[2] + WIDTH - 1) / WIDTH;
-        const u32 row_bits = 32 - __clz((i32)(pieces - 1)), plane_bits = 32 - __clz((i32)(shape.dims[1] - 1));
+        const u32 row_bits = bit_length(pieces - 1), plane_bits = bit_length(shape.dims[1] - 1);
         const u32 count = shape.dims[0] << (row_bits + plane_bits);
 #pragma unroll 4
         for (u32 i = thread; i < count; i += GROUP) {

@@ -60,11 +60,8 @@ constexpr u32 TWO_NODES = 4;
 struct Choice {
     u32 byte;
     __device__ __forceinline__ u32 points() const { return byte % 3; }
-    // The axes that predict a node new on the axes `pass` (bit a = axis a): the favoured one alone where it is among them.
-    __device__ __forceinline__ u32 axes(u32 pass) const {
-        const u32 favoured = (1u << (byte / 3 % 4)) >> 1;
-        return pass & favoured ? favoured : pass;
-    }
+    // The axis that predicts alone where a node is new on it: 0 for none, else one more than the axis.
+    __device__ __forceinline__ u32 favoured() const { return byte / 3 % 4; }
     __device__ __forceinline__ bool fine() const { return byte >= 12; }
 };
 // Levels of quantization.

@@ -105,13 +105,12 @@ template <class T, u32 SIDE, u32 STEP, u32 POINTS> struct RegularStep {
         column.template visit<New>(work, p);
     }
     // Columns on new nodes of axis 1 (the first OLD * NEW of them) or 2, and on old ones of the other.
-    template <class W> static __device__ __forceinline__ u32 mixed(const W &work, const StepAxis *axes, u32 n, Column<T, SIDE> &column, Across<T, POINTS> &across) {
+    template <class W> static __device__ __forceinline__ void mixed(const W &work, const StepAxis *axes, u32 n, Column<T, SIDE> &column, Across<T, POINTS> &across) {
         const bool second = n >= OLD * NEW;
         const u32 m = second ? n - OLD * NEW : n;
         const u32 old = second ? m / NEW : m % OLD, fresh = second ? m % NEW : m / OLD;
         column.load(work, second ? old : OLD + fresh, second ? OLD + fresh : old);
         across.load(work.template stencils<POINTS>()[axes[second ? 2 : 1].stencils + fresh], second ? old * Y : old);
-        return second;
     }
     template <class W> static __device__ __forceinline__ void mixed_old(W &work, const StepAxis *axes, u32 n) {
         Column<T, SIDE> column;

@@ -1,26 +1,7 @@
 //! What the kernels of the pyramid and of the class coder take, laid out as in `kernels/pyramid.cuh` and `kernels/class.cuh`.
 //! Pointers are device addresses.
 
-use bytemuck::{Pod, Zeroable};
-use cudarc::driver::DeviceRepr;
-
-/// Declares a plain struct that is copied to the device as it is.
-macro_rules! device_struct {
-    ($($(#[$doc:meta])* pub struct $name:ident$(<$t:ident>)? { $(pub $field:ident: $type:ty,)* })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Copy, Debug)]
-            #[repr(C)]
-            pub struct $name$(<$t>)? { $(pub $field: $type,)* }
-            // SAFETY: repr(C), plain numbers, ordered so that there is no padding.
-            unsafe impl$(<$t: Pod>)? Zeroable for $name$(<$t>)? {}
-            // SAFETY: as above.
-            unsafe impl$(<$t: Pod>)? Pod for $name$(<$t>)? {}
-            // SAFETY: as above.
-            unsafe impl$(<$t: Pod>)? DeviceRepr for $name$(<$t>)? {}
-        )*
-    };
-}
+use super::super::device_struct::device_struct;
 
 device_struct! {
     pub struct Tile {
