@@ -45,13 +45,14 @@ impl Choosing {
         Ok(Self { memory, first, count, active })
     }
 
-    /// Queues the choices of all chunks of the frame, whose values and tiers are on the device.
+    /// Queues the choices of all chunks of the frame, whose values and tiers are on the device, to `choices`.
     pub fn run<T: Real>(
         &self,
         gpu: &Gpu,
         frame: &Stage<T>,
         plan: &ArrayPlan<T>,
         quantizers: u64,
+        choices: u64,
         points: Points,
     ) -> Result<()> {
         let chunks = plan.array.chunks();
@@ -61,7 +62,7 @@ impl Choosing {
             tiers: frame.tiers.address(gpu),
             quantizers,
             probes: self.memory.address(gpu),
-            choices: frame.coding.choices(gpu),
+            choices,
             first: self.first,
             count: self.count,
             n: narrow(frame.n),

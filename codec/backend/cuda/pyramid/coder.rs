@@ -1,10 +1,10 @@
-//! The class coder on the device: its tables, the memory of one array's chunks, and the order of its kernels.
+//! The class coder on the device: its tables, the memory of the chunks of all arrays, and the order of its kernels.
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Chunk, CoderArguments, CoderTables, Stream, Tile};
 use super::blob::Blob;
-use super::level::{Level, Worklist};
+use super::level::{Shapes, Span, Worklist};
 use crate::Result;
 use crate::entropy::class::chunk::{BITS_PER_LANE, LEAST_BITS_PER_LANE, MAX_STREAMS, NODES_PER_LANE};
 use crate::entropy::class::tables::{EXACT_CLASS, TABLES, Table, class_group};
@@ -87,8 +87,8 @@ impl Coder {
         4 * (self.table_count() + 1).next_multiple_of(4) + 16 * self.entries
     }
     /// How many tables the decoder's blocks keep by their slots, and their bytes of shared memory: see `decode_streams`.
-    fn decoder_shared(&self, gpu: &Gpu, level: &Level, few_streams: bool) -> (usize, usize) {
-        let per_warp = (level.slots.max(level.units_in_tile) as usize).next_multiple_of(16);
+    fn decoder_shared(&self, gpu: &Gpu, shapes: &Shapes, few_streams: bool) -> (usize, usize) {
+        let per_warp = (shapes.slots.max(shapes.units_in_tile) as usize).next_multiple_of(16);
         let others = 4 * ((self.table_count() + 1).next_multiple_of(4) + self.entries.next_multiple_of(4));
         let fixed = others + TOKENS_BYTES * self.table_count() + STREAM_WARPS as usize * per_warp * 5;
         let room = gpu.shared_per_block.min(DECODER_SHARED).saturating_sub(fixed);
@@ -99,7 +99,7 @@ impl Coder {
     }
 }
 
-/// The memory of the chunks of one array between symbols and bytes.
+/// The memory of the chunks of all arrays between symbols and bytes.
 #[derive(Default)]
 pub struct Coding {
     tiles: Buffer,
@@ -118,8 +118,8 @@ pub struct Coding {
     capacity: u64,
     /// The chunks before any work on them.
     initial: Vec<Chunk>,
-    pub tile_count: u32,
-    pub chunk_count: u32,
+    tile_count: u32,
+    chunk_count: u32,
 }
 
 impl Coding {
@@ -163,17 +163,19 @@ impl Coding {
         // SAFETY: reserved by `prepare`, one byte a chunk.
         unsafe { gpu.upload(self.choices.address(gpu), choices) }
     }
-    /// The same choice for every chunk.
-    pub fn set_all_choices(&self, gpu: &Gpu, choice: u8) -> Result<()> {
+    /// Makes the chunks ready to be encoded once more, all with the same choice.
+    pub fn reset(&self, gpu: &Gpu, choice: u8) -> Result<()> {
         // SAFETY: reserved by `prepare`, one byte a chunk.
-        unsafe { gpu.fill(self.choices.address(gpu), choice, self.chunk_count as usize) }
+        unsafe { gpu.fill(self.choices.address(gpu), choice, self.chunk_count as usize)? };
+        self.set_chunks(gpu, &self.initial)
     }
     pub fn set_output(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
         // SAFETY: reserved by `reserve_output`.
         unsafe { gpu.upload(self.output.address(gpu), bytes) }
     }
-    pub fn tiles(&self, gpu: &Gpu) -> u64 {
-        self.tiles.address(gpu)
+    /// The tiles of one array.
+    pub fn tiles(&self, gpu: &Gpu, span: &Span) -> u64 {
+        self.tiles.address(gpu) + (span.tiles.start * size_of::<Tile>()) as u64
     }
     pub fn q(&self, gpu: &Gpu) -> u64 {
         self.q.address(gpu)
@@ -185,12 +187,12 @@ impl Coding {
         self.choices.address(gpu)
     }
 
-    fn arguments(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> CoderArguments {
+    fn arguments(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> CoderArguments {
         CoderArguments {
             tables: coder.tables,
             tiles: self.tiles.address(gpu),
-            units: level.units,
-            unit_first: level.unit_first,
+            units: shapes.units,
+            unit_first: shapes.unit_first,
             chunks: self.chunks.address(gpu),
             streams: self.streams.address(gpu),
             q: self.q.address(gpu),
@@ -206,9 +208,9 @@ impl Coding {
             choices: self.choices.address(gpu),
             tile_count: self.tile_count,
             chunk_count: self.chunk_count,
-            slots: level.slots,
+            slots: shapes.slots,
             bits,
-            units_in_tile: level.units_in_tile,
+            units_in_tile: shapes.units_in_tile,
             bits_per_lane: BITS_PER_LANE as u32,
             nodes_per_lane: NODES_PER_LANE as u32,
             least_bits_per_lane: LEAST_BITS_PER_LANE as u32,
@@ -217,10 +219,9 @@ impl Coding {
         }
     }
 
-    /// Queues everything from symbols to bytes.
-    pub fn encode(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> Result<()> {
-        self.set_chunks(gpu, &self.initial)?;
-        let a = self.arguments(gpu, coder, level, bits);
+    /// Queues everything from symbols to bytes, after [`Coding::reset`].
+    pub fn encode(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> Result<()> {
+        let a = self.arguments(gpu, coder, shapes, bits);
         let [choose, encode] = match bits {
             32 => ["choose_forms_32", "encode_streams_32"],
             _ => ["choose_forms_64", "encode_streams_64"],
@@ -234,12 +235,12 @@ impl Coding {
             gpu.launch(encode, streams, 32 * STREAM_WARPS, coder.encoder_shared(), &a)?;
             gpu.launch("place_chunks", 1, 1024, 0, &a)?;
         }
-        self.assemble(gpu, coder, level, bits)
+        self.assemble(gpu, coder, shapes, bits)
     }
 
     /// Queues the copying of all parts to their places in the output; nothing happens when it is too small.
-    pub fn assemble(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> Result<()> {
-        let a = self.arguments(gpu, coder, level, bits);
+    pub fn assemble(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> Result<()> {
+        let a = self.arguments(gpu, coder, shapes, bits);
         let assemble = if bits == 32 { "assemble_32" } else { "assemble_64" };
         let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(WARPS).min(gpu.multiprocessors * 8);
         // SAFETY: as in `encode`.
@@ -250,9 +251,9 @@ impl Coding {
     }
 
     /// Queues everything from bytes to symbols. Damage is noted in the chunks.
-    pub fn decode(&self, gpu: &Gpu, coder: &Coder, level: &Level, bits: u32) -> Result<()> {
-        let (by_slots, shared) = coder.decoder_shared(gpu, level, self.chunk_count < 8);
-        let a = CoderArguments { tables_by_slots: by_slots as u32, ..self.arguments(gpu, coder, level, bits) };
+    pub fn decode(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> Result<()> {
+        let (by_slots, shared) = coder.decoder_shared(gpu, shapes, self.chunk_count < 8);
+        let a = CoderArguments { tables_by_slots: by_slots as u32, ..self.arguments(gpu, coder, shapes, bits) };
         let kernel = if bits == 32 { "decode_streams_32" } else { "decode_streams_64" };
         let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
         // SAFETY: as in `encode`; the kernels check every index that comes from the bytes.

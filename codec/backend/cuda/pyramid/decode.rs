@@ -2,7 +2,7 @@
 
 use super::super::gpu::Gpu;
 use super::level::Worklist;
-use super::{Pyramid, Stage};
+use super::{Pyramid, Stage, Work};
 use crate::backend::{FrameShape, FrameSource, RegionSink};
 use crate::entropy::class::decode_chunk;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
@@ -16,6 +16,14 @@ use std::borrow::Cow;
 /// Every chunk starts one byte before a multiple of this, as the encoder's chunks do: the payload is aligned.
 const ALIGNMENT: usize = 16;
 
+/// The bytes of one chunk.
+struct Packet<'a> {
+    bytes: Cow<'a, [u8]>,
+    stage: usize,
+    /// Which chunk of its array.
+    chunk: usize,
+}
+
 /// Decodes the part of a frame inside `region`, which lies in the frame and is not empty.
 pub fn decode_frame<T: Real>(
     gpu: &Gpu,
@@ -26,16 +34,22 @@ pub fn decode_frame<T: Real>(
     out: &dyn RegionSink<T>,
     control: &Control,
 ) -> Result<()> {
-    pyramid.send_tiers(gpu, frame.tolerance, T::from_f64(frame.max_abs), false)?;
-    pyramid.decode_corners(gpu, &source.coarse()?)?;
+    let coarse = source.coarse()?;
+    let packets = pyramid.packets(&coarse, source, region)?;
     control.check()?;
+    pyramid.send_tiers(gpu, frame.tolerance, T::from_f64(frame.max_abs), false)?;
+    pyramid.decode_packets(gpu, &packets)?;
     if pyramid.stages.len() == 1 {
+        pyramid.run_last(gpu, false)?;
         let mut all = vec![T::ZERO; pyramid.stages[0].len()];
         // SAFETY: the frame is its own last array, just rebuilt in place.
         unsafe { gpu.download(pyramid.stages[0].values.address(gpu), &mut all)? };
         out.put(region, &crop(&all, frame.n, region))?;
     } else {
-        pyramid.decode_box(gpu, source, region, out, control)?;
+        let address = pyramid.result.reserve(gpu, region.len() * T::BYTES)?;
+        pyramid.rebuild(gpu, &Work { encode: false, result: address, lo: region.lo, hi: region.hi })?;
+        // SAFETY: reserved for exactly the box.
+        unsafe { pyramid.staging.receive(gpu, address, region, out)? };
     }
     control.advance((region.len() * T::BYTES) as u64);
     Ok(())
@@ -53,139 +67,118 @@ fn crop<T: Real>(all: &[T], n: [usize; 3], region: &Region) -> Vec<T> {
 }
 
 impl<T: Real> Pyramid<T> {
-    /// Rebuilds the last array and then all corner arrays (not the frame, unless it is the last array).
-    fn decode_corners(&mut self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
-        let mut parts = Parts { bytes };
-        let last = self.stages.len() - 1;
-        let part = parts.next()?;
-        let stage = &mut self.stages[last];
-        stage.values.reserve(gpu, stage.len() * T::BYTES)?;
-        let list = Worklist::last(&stage.level, stage.len())?;
-        let packets = vec![Cow::Borrowed(part)];
-        stage.decode(gpu, &self.coder, list, &packets, &[0], "coarse part, last array")?;
-        self.run_last(gpu, false)?;
-        for k in (1..last).rev() {
-            let stage = &mut self.stages[k];
-            let Some(plan) = &stage.plan else { continue };
-            let count: usize = plan.array.chunks().iter().product();
-            if parts.bytes.len() / 3 < count {
-                let message = format!("coarse part: {} bytes left for {count} corner chunks", parts.bytes.len());
-                return Err(Error::truncated(message));
-            }
-            let packets = (0..count).map(|_| Ok(Cow::Borrowed(parts.next()?))).collect::<Result<Vec<_>>>()?;
-            let list = Worklist::new(plan, &stage.level, 0..count)?;
-            let numbers: Vec<usize> = (0..count).collect();
-            stage.decode(gpu, &self.coder, list, &packets, &numbers, &format!("coarse part, corner array {k}"))?;
-            let stage = &self.stages[k];
-            let work = stage.work(gpu, false, stage.values.address(gpu), [0; 3], stage.n);
-            self.run_tiles(gpu, k, &work)?;
-        }
-        match parts.bytes.len() {
-            0 => Ok(()),
-            more => Err(Error::corrupt(format!("coarse part: {more} bytes too many at its end"))),
-        }
-    }
-
-    /// Queues the decoding of what `encode` left on the device, into memory of its own. The frame has tiles.
-    pub fn decode_resident(&mut self, gpu: &Gpu) -> Result<()> {
-        let last = self.stages.len() - 1;
-        let bytes = self.stages[0].len() * T::BYTES;
-        for k in (0..=last).rev() {
-            let stage = &self.stages[k];
-            stage.coding.decode(gpu, &self.coder, &stage.level, 8 * T::BYTES as u32)?;
-            let n = stage.n;
-            if k == last {
-                self.run_last(gpu, false)?;
-            } else {
-                let result = if k == 0 { self.result.reserve(gpu, bytes)? } else { stage.values.address(gpu) };
-                let work = self.stages[k].work(gpu, false, result, [0; 3], n);
-                self.run_tiles(gpu, k, &work)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Rebuilds a box of the frame; reads only the chunks that meet it.
-    fn decode_box(
+    /// All chunks that a box of the frame needs, and lists them as the work to do: those of the last array first, those of the
+    /// frame that meet the box at the end.
+    fn packets<'a>(
         &mut self,
-        gpu: &Gpu,
-        source: &dyn FrameSource,
+        coarse: &'a [u8],
+        source: &'a dyn FrameSource,
         region: &Region,
-        out: &dyn RegionSink<T>,
-        control: &Control,
-    ) -> Result<()> {
-        let stage = &mut self.stages[0];
-        let Some(plan) = &stage.plan else { return Ok(()) };
-        let count: usize = plan.array.chunks().iter().product();
-        if source.chunk_count() != count {
-            let is = source.chunk_count();
+    ) -> Result<Vec<Packet<'a>>> {
+        let count: usize = self.stages[1..].iter().map(Stage::chunk_count).sum();
+        if coarse.len() / 3 + 1 < count {
+            return Err(Error::truncated(format!("coarse part: {} bytes for {count} corner chunks", coarse.len())));
+        }
+        let mut parts = Parts { bytes: coarse };
+        let mut packets = Vec::new();
+        for (stage, chunks) in self.stages.iter().enumerate().rev().map(|(k, s)| (k, s.chunk_count())) {
+            let of_coarse_part = stage > 0 || self.stages.len() == 1;
+            for chunk in 0..if of_coarse_part { chunks } else { 0 } {
+                packets.push(Packet { bytes: Cow::Borrowed(parts.next()?), stage, chunk });
+            }
+        }
+        if !parts.bytes.is_empty() {
+            return Err(Error::corrupt(format!("coarse part: {} bytes too many at its end", parts.bytes.len())));
+        }
+        let Some(plan) = &self.stages[0].plan else { return Ok(packets) };
+        let (is, count) = (source.chunk_count(), self.stages[0].chunk_count());
+        if is != count {
             return Err(Error::corrupt(format!("chunk index: {is} chunks where the shape asks for {count}")));
         }
-        let wanted: Vec<usize> =
-            (0..count).filter(|&c| !plan.array.chunk_box(c).intersect(region).is_empty()).collect();
-        let packets = wanted.iter().map(|&c| source.chunk(c)).collect::<Result<Vec<_>>>()?;
-        control.check()?;
-        let list = Worklist::new(plan, &stage.level, wanted.iter().copied())?;
-        stage.decode(gpu, &self.coder, list, &packets, &wanted, "chunk")?;
-        let address = self.result.reserve(gpu, region.len() * T::BYTES)?;
-        let work = self.stages[0].work(gpu, false, address, region.lo, region.hi);
-        self.run_tiles(gpu, 0, &work)?;
-        // SAFETY: reserved for exactly the box.
-        unsafe { self.staging.receive(gpu, address, region, out) }
+        for chunk in (0..count).filter(|&c| !plan.array.chunk_box(c).intersect(region).is_empty()) {
+            packets.push(Packet { bytes: source.chunk(chunk)?, stage: 0, chunk });
+        }
+        Ok(packets)
     }
-}
 
-impl<T: Real> Stage<T> {
-    /// Sends the bytes of the chunks of `list` and rebuilds their symbols. `numbers` and `part` name them in errors.
-    fn decode(
-        &mut self,
-        gpu: &Gpu,
-        coder: &super::Coder,
-        mut list: Worklist,
-        packets: &[Cow<[u8]>],
-        numbers: &[usize],
-        part: &str,
-    ) -> Result<()> {
-        self.values.reserve(gpu, if part == "chunk" { 0 } else { self.len() * T::BYTES })?;
-        let bits = 8 * T::BYTES as u32;
-        self.coding.prepare(gpu, &list, self.level.slots, T::BYTES, false)?;
+    /// Sends the bytes of all chunks and turns them into symbols.
+    fn decode_packets(&mut self, gpu: &Gpu, packets: &[Packet]) -> Result<()> {
+        let mut list = Worklist::default();
+        for (k, stage) in self.stages.iter_mut().enumerate().rev() {
+            stage.values.reserve(gpu, if stage.plan.is_none() { stage.len() * T::BYTES } else { 0 })?;
+            stage.list(&mut list, packets.iter().filter(|p| p.stage == k).map(|p| p.chunk));
+        }
+        let mut list = list.close()?;
+        self.coding.prepare(gpu, &list, self.shapes.slots, T::BYTES, false)?;
         let (mut bytes, mut choices) = (Vec::new(), Vec::new());
-        for (i, packet) in packets.iter().enumerate() {
-            let named = |e| {
-                in_part(
-                    e,
-                    &if numbers.len() > 1 || part == "chunk" { format!("{part} {}", numbers[i]) } else { part.into() },
-                )
-            };
-            let payload = match &self.plan {
-                None => &packet[..],
-                Some(_) => {
-                    let (&choice, payload) = packet.split_first().ok_or_else(|| named(Error::truncated("no bytes")))?;
-                    if Choice::from_byte(choice).is_none() {
-                        return Err(named(Error::corrupt(format!("{choice} names no points and axis weights"))));
-                    }
-                    choices.push(choice);
-                    payload
-                }
-            };
+        for (packet, chunk) in packets.iter().zip(&mut list.chunks) {
+            let (choice, payload) =
+                self.stages[packet.stage].split(&packet.bytes).map_err(|e| self.named(packet, e))?;
+            choices.push(choice);
             bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
-            list.chunks[i].offset = bytes.len() as u64;
-            list.chunks[i].bytes = payload.len() as u32;
+            chunk.offset = bytes.len() as u64;
+            chunk.bytes = payload.len() as u32;
             bytes.extend_from_slice(payload);
         }
         self.coding.reserve_output(gpu, bytes.len() as u64)?;
         self.coding.set_output(gpu, &bytes)?;
         self.coding.set_choices(gpu, &choices)?;
         self.coding.set_chunks(gpu, &list.chunks)?;
-        self.coding.decode(gpu, coder, &self.level, bits)?;
+        self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
         let (chunks, _) = self.coding.results(gpu)?;
         match chunks.iter().position(|c| c.error != 0) {
             None => Ok(()),
             Some(i) => {
-                let at = list.chunks[i].offset as usize;
+                let (packet, at) = (&packets[i], list.chunks[i].offset as usize);
                 let payload = &bytes[at..at + list.chunks[i].bytes as usize];
-                Err(in_part(self.explain(numbers[i], payload), &format!("{part} {}", numbers[i])))
+                Err(self.named(packet, self.stages[packet.stage].explain(packet.chunk, payload)))
             }
+        }
+    }
+
+    /// An error of a packet, with the part of the stream that it belongs to.
+    fn named(&self, packet: &Packet, error: Error) -> Error {
+        let Packet { stage, chunk, .. } = packet;
+        in_part(
+            error,
+            &match (stage, &self.stages[*stage].plan) {
+                (_, None) => "coarse part, last array".into(),
+                (0, _) => format!("chunk {chunk}"),
+                _ => format!("coarse part, corner array {stage}, chunk {chunk}"),
+            },
+        )
+    }
+
+    /// Queues everything from symbols to values, the frame's as `frame` says. The frame has tiles.
+    fn rebuild(&mut self, gpu: &Gpu, frame: &Work) -> Result<()> {
+        self.run_last(gpu, false)?;
+        for k in (1..self.stages.len() - 1).rev() {
+            let stage = &self.stages[k];
+            let work = stage.work(false, stage.values.address(gpu));
+            self.run_tiles(gpu, k, &work)?;
+        }
+        self.run_tiles(gpu, 0, frame)
+    }
+
+    /// Queues the decoding of what `encode` left on the device, into memory of its own. The frame has tiles.
+    pub fn decode_resident(&mut self, gpu: &Gpu) -> Result<()> {
+        self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
+        let result = self.result.reserve(gpu, self.stages[0].len() * T::BYTES)?;
+        let work = self.stages[0].work(false, result);
+        self.rebuild(gpu, &work)
+    }
+}
+
+impl<T: Real> Stage<T> {
+    /// The choice of a chunk (any, for the last array, which has none) and its payload.
+    fn split<'a>(&self, packet: &'a [u8]) -> Result<(u8, &'a [u8])> {
+        if self.plan.is_none() {
+            return Ok((0, packet));
+        }
+        let (&choice, payload) = packet.split_first().ok_or_else(|| Error::truncated("no bytes"))?;
+        match Choice::from_byte(choice) {
+            Some(_) => Ok((choice, payload)),
+            None => Err(Error::corrupt(format!("{choice} names no points and axis weights"))),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::super::gpu::Gpu;
 use super::super::reduce;
+use super::Pyramid;
 use super::level::Worklist;
-use super::{Pyramid, Stage};
 use crate::backend::{FrameInput, FrameSink};
 use crate::params::Points;
 use crate::transform::pyramid::choose::candidates;
@@ -58,65 +58,48 @@ impl<T: Real> Pyramid<T> {
     }
 
     fn prepare_encode(&mut self, gpu: &Gpu) -> Result<()> {
-        for stage in &mut self.stages {
+        let mut list = Worklist::default();
+        for stage in self.stages.iter_mut().rev() {
             stage.values.reserve(gpu, stage.len() * T::BYTES)?;
-            let list = stage.full_list()?;
-            stage.coding.prepare(gpu, &list, stage.level.slots, T::BYTES, true)?;
+            let chunks = 0..stage.chunk_count();
+            stage.list(&mut list, chunks);
         }
-        Ok(())
+        self.coding.prepare(gpu, &list.close()?, self.shapes.slots, T::BYTES, true)
     }
 
     /// Queues the whole encoder.
     pub fn encode(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, points: Points) -> Result<()> {
         self.send_tiers(gpu, map, max_abs, true)?;
-        let last = self.stages.len() - 1;
+        self.coding.reset(gpu, candidates(points)[0])?;
         if let (Some(choosing), Some(plan)) = (&self.choosing, &self.stages[0].plan) {
-            choosing.run(gpu, &self.stages[0], plan, self.quantizers.address(gpu), points)?;
-        }
-        for stage in &self.stages[1..] {
-            stage.coding.set_all_choices(gpu, candidates(points)[0])?;
+            let choices = self.coding.choices(gpu) + self.stages[0].span.chunks.start as u64;
+            choosing.run(gpu, &self.stages[0], plan, self.quantizers.address(gpu), choices, points)?;
         }
         self.run_last(gpu, true)?;
-        for k in (0..=last).rev() {
-            if k < last {
-                let stage = &self.stages[k];
-                let result = if k == 0 { 0 } else { stage.values.address(gpu) };
-                let work = stage.work(gpu, true, result, [0; 3], stage.n);
-                self.run_tiles(gpu, k, &work)?;
-            }
+        for k in (0..self.stages.len() - 1).rev() {
             let stage = &self.stages[k];
-            stage.coding.encode(gpu, &self.coder, &stage.level, 8 * T::BYTES as u32)?;
+            let work = stage.work(true, if k == 0 { 0 } else { stage.values.address(gpu) });
+            self.run_tiles(gpu, k, &work)?;
         }
-        Ok(())
+        self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)
     }
 
     /// Waits, and returns the bytes of the chunks of every array.
     fn collect(&mut self, gpu: &Gpu) -> Result<Vec<Vec<Vec<u8>>>> {
-        let mut all = Vec::new();
-        for stage in &mut self.stages {
-            let (chunks, bytes) = stage.coding.results(gpu)?;
-            if !stage.coding.had_room(bytes) {
-                stage.coding.reserve_output(gpu, bytes)?;
-                stage.coding.assemble(gpu, &self.coder, &stage.level, 8 * T::BYTES as u32)?;
-            }
-            let output = stage.coding.output(gpu, bytes)?;
+        let (chunks, bytes) = self.coding.results(gpu)?;
+        if !self.coding.had_room(bytes) {
+            self.coding.reserve_output(gpu, bytes)?;
+            self.coding.assemble(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
+        }
+        let output = self.coding.output(gpu, bytes)?;
+        let of_stage = |stage: &super::Stage<T>| {
             // The choice stands one byte before the payload; the last array has none.
             let choice = stage.plan.is_some() as usize;
             let part = |c: &super::arguments::Chunk| {
                 output[c.offset as usize - choice..c.offset as usize + c.bytes as usize].to_vec()
             };
-            all.push(chunks.iter().map(part).collect());
-        }
-        Ok(all)
-    }
-}
-
-impl<T: Real> Stage<T> {
-    /// All tiles and chunks of the array.
-    fn full_list(&self) -> Result<Worklist> {
-        match &self.plan {
-            Some(plan) => Worklist::new(plan, &self.level, 0..plan.array.chunks().iter().product()),
-            None => Worklist::last(&self.level, self.len()),
-        }
+            chunks[stage.span.chunks.clone()].iter().map(part).collect()
+        };
+        Ok(self.stages.iter().map(of_stage).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! One array of the pyramid on the device: the tables of its tiles, and the memory of the stages.
+//! The arrays of the pyramid on the device: the tables of their tiles, and the lists of tiles and chunks to work on.
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
@@ -6,14 +6,14 @@ use super::arguments::{Chunk, Tile, Unit};
 use super::blob::Blob;
 use super::tables::{Tables, padded, padded_starts};
 use crate::entropy::class::slots::Slots;
-use crate::entropy::class::symbols::{self, ChunkLayout};
+use crate::entropy::class::symbols::{self, ChunkLayout, TileLayout};
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
 use crate::transform::pyramid::{Real, last};
 use crate::{Error, Result};
+use std::ops::Range;
 
-/// What all chunks of an array share, on the device.
-#[derive(Default)]
-pub struct Level {
+/// The tables of the tile shapes of all arrays, on the device: a shape has the same number in all of them.
+pub struct Shapes {
     /// Held for its life.
     _memory: Buffer,
     pub shapes: u64,
@@ -25,48 +25,71 @@ pub struct Level {
     pub offsets: u64,
     pub units: u64,
     pub unit_first: u64,
-    /// Units of each tile shape.
-    shape_units: Vec<u32>,
+    /// The most slots of an array, and units of a tile.
     pub slots: u32,
-    /// The most units of a tile.
     pub units_in_tile: u32,
+}
+
+/// What the tiles of one array have in common.
+pub struct Level {
+    /// Number of the array's first shape.
+    first_shape: u32,
+    /// Units of each shape.
+    shape_units: Vec<u32>,
     /// Nodes of the largest tile, and elements and tiers of its memory.
     pub tile_nodes: usize,
     pub tile_places: usize,
     pub tile_tiers: usize,
 }
 
-impl Level {
-    /// Tables of an array.
-    pub fn new<T: Real>(gpu: &Gpu, plan: &ArrayPlan<T>) -> Result<Self> {
-        let mut tables = Tables::default();
+/// Gathers the shapes of one array after the other; the last array, which has no tiles to predict, comes last.
+#[derive(Default)]
+pub struct Gathering {
+    tables: Tables,
+    units: Vec<Unit>,
+    /// One past the last unit of each shape.
+    unit_ends: Vec<u32>,
+    slots: usize,
+}
+
+impl Gathering {
+    pub fn add<T: Real>(&mut self, plan: &ArrayPlan<T>) -> Level {
+        let first = self.tables.shapes.len();
         for tile in plan.tile_plans() {
-            tables.add(tile, plan.array.is_frame() && tile.dims == [plan.array.sides().tile; 3]);
+            self.tables.add(tile, plan.array.is_frame() && tile.dims == [plan.array.sides().tile; 3]);
         }
-        let layout = &plan.chunk(&plan.array.chunk_box(0)).layout;
-        let mut level = Self::upload(gpu, &tables, layout)?;
-        level.tile_nodes = plan.tile_plans().iter().map(TilePlan::len).max().unwrap_or(0);
         let block = if plan.array.is_frame() { 8 } else { 1 };
         let tiers = |tile: &TilePlan<T>| tile.dims.iter().map(|d| d.div_ceil(block)).product();
-        level.tile_tiers = plan.tile_plans().iter().map(tiers).max().unwrap_or(0);
-        Ok(level)
-    }
-
-    /// The last array: one unit, no tiles to predict.
-    pub fn last<T: Real>(gpu: &Gpu, nodes: usize) -> Result<Self> {
-        Self::upload(gpu, &Tables::default(), &last::layout::<T>(nodes))
-    }
-
-    fn upload(gpu: &Gpu, tables: &Tables, layout: &ChunkLayout) -> Result<Self> {
-        let slots = Slots::of(layout);
-        let (mut units, mut first) = (Vec::new(), vec![0]);
-        for layout in &layout.shapes {
-            let starts = padded_starts(&layout.units);
-            units
-                .extend(layout.units.iter().zip(starts).map(|(u, start)| device_unit(u, start, &layout.units, &slots)));
-            first.push(units.len() as u32);
+        Level {
+            tile_nodes: plan.tile_plans().iter().map(TilePlan::len).max().unwrap_or(0),
+            tile_places: self.tables.shapes[first..].iter().map(|s| s.places as usize).max().unwrap_or(0),
+            tile_tiers: plan.tile_plans().iter().map(tiers).max().unwrap_or(0),
+            ..self.add_units(&plan.chunk(&plan.array.chunk_box(0)).layout)
         }
-        let shape_units: Vec<u32> = first.windows(2).map(|w| w[1] - w[0]).collect();
+    }
+
+    /// The last array: one unit.
+    pub fn add_last<T: Real>(&mut self, nodes: usize) -> Level {
+        self.add_units(&last::layout::<T>(nodes))
+    }
+
+    fn add_units(&mut self, layout: &ChunkLayout) -> Level {
+        let slots = Slots::of(layout);
+        self.slots = self.slots.max(slots.count);
+        let first_shape = self.unit_ends.len() as u32;
+        for TileLayout { units, .. } in &layout.shapes {
+            let starts = padded_starts(units);
+            self.units.extend(units.iter().zip(starts).map(|(u, start)| device_unit(u, start, units, &slots)));
+            self.unit_ends.push(self.units.len() as u32);
+        }
+        let shape_units = layout.shapes.iter().map(|s| s.units.len() as u32).collect();
+        Level { first_shape, shape_units, tile_nodes: 0, tile_places: 0, tile_tiers: 0 }
+    }
+
+    /// Copies all tables to the device.
+    pub fn upload(&self, gpu: &Gpu) -> Result<Shapes> {
+        let tables = &self.tables;
+        let unit_first: Vec<u32> = [0].into_iter().chain(self.unit_ends.iter().copied()).collect();
         let mut blob = Blob::default();
         let at = [
             blob.add(&tables.shapes),
@@ -78,14 +101,14 @@ impl Level {
             blob.add(&tables.order),
             blob.add(&tables.coded_at),
             blob.add(&tables.offsets),
-            blob.add(&units),
-            blob.add(&first),
+            blob.add(&self.units),
+            blob.add(&unit_first),
         ];
         let mut memory = Buffer::default();
         let base = blob.upload(gpu, &mut memory)?;
-        let [shapes, steps, nodes, two, four, six, order, coded_at, offsets, units, unit_first] =
+        let [shapes, steps, nodes, two, four, six, order, coded_at, offsets, units, first] =
             at.map(|offset| base + offset);
-        Ok(Self {
+        Ok(Shapes {
             _memory: memory,
             shapes,
             steps,
@@ -95,13 +118,9 @@ impl Level {
             coded_at,
             offsets,
             units,
-            unit_first,
-            units_in_tile: shape_units.iter().copied().max().unwrap_or(0),
-            shape_units,
-            slots: slots.count as u32,
-            tile_nodes: 0,
-            tile_places: tables.shapes.iter().map(|s| s.places as usize).max().unwrap_or(0),
-            tile_tiers: 0,
+            unit_first: first,
+            slots: self.slots as u32,
+            units_in_tile: unit_first.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0),
         })
     }
 }
@@ -118,10 +137,17 @@ fn device_unit(unit: &symbols::Unit, start: u32, all: &[symbols::Unit], slots: &
     Unit { start, len: unit.len, slot: slot as u32, parent, step_begin, step_end }
 }
 
-/// Tiles and chunks to work on, in the order of their symbols.
+/// Where the tiles and chunks of one array stand in a [`Worklist`].
+#[derive(Clone, Default)]
+pub struct Span {
+    pub tiles: Range<usize>,
+    pub chunks: Range<usize>,
+}
+
+/// Tiles and chunks to work on, of one array after the other, in the order of their symbols.
 #[derive(Default)]
 pub struct Worklist {
-    /// One more than there are: the last marks the end.
+    /// Once closed, one more than there are: the last marks the end.
     pub tiles: Vec<Tile>,
     pub chunks: Vec<Chunk>,
     /// Coded nodes with the padding between tiles, and units.
@@ -130,57 +156,44 @@ pub struct Worklist {
 }
 
 impl Worklist {
-    /// The given chunks of an array.
-    pub fn new<T: Real>(plan: &ArrayPlan<T>, level: &Level, chunks: impl Iterator<Item = usize>) -> Result<Self> {
-        let mut list = Self::default();
-        for (number, index) in chunks.enumerate() {
+    /// Appends the given chunks of an array.
+    pub fn add<T: Real>(&mut self, plan: &ArrayPlan<T>, level: &Level, chunks: impl Iterator<Item = usize>) -> Span {
+        let (first_tile, first_chunk) = (self.tiles.len(), self.chunks.len());
+        for index in chunks {
             let region = plan.array.chunk_box(index);
             let shape = plan.chunk(&region);
-            let tile = list.tiles.len();
+            let tile = self.tiles.len();
             for spot in &shape.spots {
                 let at = std::array::from_fn(|a| (region.lo[a] + spot.lo[a]) as u32);
                 let units = &plan.tile(spot).layout.units;
-                list.add_tile(level, at, spot.plan, units.iter().map(|u| padded(u.len)).sum(), number);
+                self.add_tile(level, at, spot.plan, units.iter().map(|u| padded(u.len)).sum());
             }
-            list.add_chunk(tile, shape.layout.nodes);
+            self.add_chunk(tile, shape.layout.nodes);
         }
-        list.close()
+        Span { tiles: first_tile..self.tiles.len(), chunks: first_chunk..self.chunks.len() }
     }
 
-    /// The last array: one tile in one chunk.
-    pub fn last(level: &Level, nodes: usize) -> Result<Self> {
-        let mut list = Self::default();
-        list.add_tile(level, [0; 3], 0, padded(nodes as u32), 0);
-        list.add_chunk(0, nodes);
-        list.close()
+    /// Appends the last array: one tile in one chunk.
+    pub fn add_last(&mut self, level: &Level, nodes: usize) -> Span {
+        let (tile, chunk) = (self.tiles.len(), self.chunks.len());
+        self.add_tile(level, [0; 3], 0, padded(nodes as u32));
+        self.add_chunk(tile, nodes);
+        Span { tiles: tile..tile + 1, chunks: chunk..chunk + 1 }
     }
 
-    /// `nodes`: with the padding of its units.
-    fn add_tile(&mut self, level: &Level, at: [u32; 3], shape: usize, nodes: u32, chunk: usize) {
-        let (shape, start, units_before) = (shape as u32, self.nodes, self.units as u32);
+    /// A tile of the next chunk. `nodes`: with the padding of its units.
+    fn add_tile(&mut self, level: &Level, at: [u32; 3], shape: usize, nodes: u32) {
+        let (start, units_before, chunk) = (self.nodes, self.units as u32, self.chunks.len() as u32);
         self.nodes += nodes as u64;
-        self.tiles.push(Tile { at, shape, start, chunk: chunk as u32, units_before });
-        self.units += level.shape_units[shape as usize] as u64;
+        self.tiles.push(Tile { at, shape: level.first_shape + shape as u32, start, chunk, units_before });
+        self.units += level.shape_units[shape] as u64;
     }
     fn add_chunk(&mut self, first_tile: usize, nodes: usize) {
         let (tile, tile_end) = (first_tile as u32, self.tiles.len() as u32);
         let nodes = nodes as u32;
-        self.chunks.push(Chunk {
-            tile,
-            tile_end,
-            nodes,
-            stream: 0,
-            cost: 0,
-            offset: 0,
-            bytes: 0,
-            code: 0,
-            flags: 0,
-            error: 0,
-            coded: 0,
-            unused: 0,
-        });
+        self.chunks.push(Chunk { tile, tile_end, nodes, ..bytemuck::Zeroable::zeroed() });
     }
-    fn close(mut self) -> Result<Self> {
+    pub fn close(mut self) -> Result<Self> {
         if self.units > u32::MAX as u64 / 4 {
             return Err(Error::invalid("a frame with so many tiles does not fit the GPU's tables")
                 .remedy("use smaller frames (--frame)"));

@@ -23,17 +23,12 @@ use choosing::Choosing;
 use coder::{Coder, Coding};
 pub(super) use decode::decode_frame;
 pub(super) use encode::encode_frame;
-use level::Level;
+use level::{Gathering, Level, Shapes, Span, Worklist};
 
-/// What a run of the tile kernels works on; pointers are device addresses.
+/// What a run of the tile kernels works on.
 struct Work {
     encode: bool,
-    tiles: u64,
-    tile_count: u32,
-    choices: u64,
-    q: u64,
-    delta: u64,
-    /// Memory for the box `lo..hi` of the reconstruction, or 0.
+    /// Device memory for the box `lo..hi` of the reconstruction, or 0.
     result: u64,
     lo: [usize; 3],
     hi: [usize; 3],
@@ -45,7 +40,8 @@ struct Stage<T> {
     plan: Option<ArrayPlan<T>>,
     n: [usize; 3],
     level: Level,
-    coding: Coding,
+    /// Its tiles and chunks in the worklist at hand.
+    span: Span,
     /// The array's values, then its reconstruction.
     values: Buffer,
     /// The tier of each node, or of each block of the frame.
@@ -57,7 +53,10 @@ pub(super) struct Pyramid<T> {
     key: ([usize; 3], u8),
     /// The frame first, the last array at the end.
     stages: Vec<Stage<T>>,
+    shapes: Shapes,
     coder: Coder,
+    /// Chunks of all arrays: those of the last array first, those of the frame at the end.
+    coding: Coding,
     /// None where the frame is its own last array.
     choosing: Option<Choosing>,
     quantizers: Buffer,
@@ -72,17 +71,18 @@ pub(super) struct Pyramid<T> {
 impl<T: Real> Pyramid<T> {
     /// Tables for frames of `n` nodes in tiles of side `tile`.
     pub fn new(gpu: &Gpu, n: [usize; 3], tile: u8) -> Result<Self> {
-        let mut stages = Vec::new();
-        for array in arrays(n, tile)? {
-            stages.push(Stage::new(gpu, array)?);
-        }
+        let mut gathering = Gathering::default();
+        let stages: Vec<_> = arrays(n, tile)?.into_iter().map(|array| Stage::new(&mut gathering, array)).collect();
+        let shapes = gathering.upload(gpu)?;
         let coder = Coder::new(gpu)?;
         let choosing = stages[0].plan.as_ref().map(|plan| Choosing::new(gpu, plan)).transpose()?;
         let [quantizers, spill, scratch, result] = std::array::from_fn(|_| Buffer::default());
         Ok(Self {
             key: (n, tile),
             stages,
+            shapes,
             coder,
+            coding: Coding::default(),
             choosing,
             quantizers,
             spill,
@@ -110,7 +110,10 @@ impl<T: Real> Pyramid<T> {
         // SAFETY: just reserved for exactly these tables.
         unsafe {
             gpu.upload(address, &table)?;
-            gpu.upload(blocks, &map.tier_of_block)?;
+            match map.tiers.len() {
+                1 => gpu.fill(blocks, 0, map.tier_of_block.len())?,
+                _ => gpu.upload(blocks, &map.tier_of_block)?,
+            }
         }
         for k in 1..self.stages.len() {
             let (before, after) = self.stages.split_at_mut(k);
@@ -121,12 +124,12 @@ impl<T: Real> Pyramid<T> {
 
     /// Runs the tile kernels of stage `k`, which read the reconstruction of stage `k + 1`, over the tiles of `work`.
     fn run_tiles(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        let level = &self.stages[k].level;
+        let Stage { level, span, .. } = &self.stages[k];
         let tiers = if self.tier_count > 1 { level.tile_tiers } else { 0 };
         let symbol = if work.encode { 2 } else { 0 };
         let bytes = (level.tile_places * (T::BYTES + symbol) + tiers).next_multiple_of(16);
         let plan = Launch::new(gpu, level.tile_nodes, bytes);
-        let grid = work.tile_count.min(gpu.multiprocessors * plan.blocks);
+        let grid = (span.tiles.len() as u32).min(gpu.multiprocessors * plan.blocks);
         let spill = if plan.shared > 0 { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
         let arguments = self.tile_arguments(gpu, k, work, spill, bytes);
         let name = plan.kernel(work.encode, T::DTYPE);
@@ -136,24 +139,24 @@ impl<T: Real> Pyramid<T> {
 
     fn tile_arguments(&self, gpu: &Gpu, k: usize, work: &Work, spill: u64, bytes: usize) -> TileArguments {
         let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
-        let level = &stage.level;
+        let (shapes, coding) = (&self.shapes, &self.coding);
         TileArguments {
             values: if work.encode { stage.values.address(gpu) } else { 0 },
             result: work.result,
             corners: corners.values.address(gpu),
             tiers: stage.tiers.address(gpu),
             quantizers: self.quantizers.address(gpu),
-            tiles: work.tiles,
-            shapes: level.shapes,
-            steps: level.steps,
-            nodes: level.nodes,
-            stencils: level.stencils,
-            order: level.order,
-            coded_at: level.coded_at,
-            offsets: level.offsets,
-            choices: work.choices,
-            q: work.q,
-            delta: work.delta,
+            tiles: coding.tiles(gpu, &stage.span),
+            shapes: shapes.shapes,
+            steps: shapes.steps,
+            nodes: shapes.nodes,
+            stencils: shapes.stencils,
+            order: shapes.order,
+            coded_at: shapes.coded_at,
+            offsets: shapes.offsets,
+            choices: coding.choices(gpu),
+            q: coding.q(gpu),
+            delta: coding.delta(gpu),
             spill,
             n: narrow(stage.n),
             corner_n: narrow(corners.n),
@@ -162,7 +165,7 @@ impl<T: Real> Pyramid<T> {
             hi: narrow(work.hi),
             shift: if k == 0 { 3 } else { 0 },
             side: stage.side(),
-            tile_count: work.tile_count,
+            tile_count: stage.span.tiles.len() as u32,
             tier_count: self.tier_count,
             tile_bytes: bytes as u32,
             is_corners: (k > 0) as u32,
@@ -170,7 +173,7 @@ impl<T: Real> Pyramid<T> {
         }
     }
 
-    /// Quantizes or rebuilds the last array in place.
+    /// Quantizes or rebuilds the last array in place. Its symbols are the first of the worklist.
     fn run_last(&self, gpu: &Gpu, encode: bool) -> Result<()> {
         let stage = &self.stages[self.stages.len() - 1];
         let last_level = (LEVELS.len() - 1) * self.tier_count as usize * size_of::<Quantizer<T>>();
@@ -179,8 +182,8 @@ impl<T: Real> Pyramid<T> {
             values: stage.values.address(gpu),
             tiers: stage.tiers.address(gpu),
             quantizers: self.quantizers.address(gpu) + last_level,
-            q: stage.coding.q(gpu),
-            delta: stage.coding.delta(gpu),
+            q: self.coding.q(gpu),
+            delta: self.coding.delta(gpu),
             count: stage.len() as u32,
             shift: if self.stages.len() == 1 { 3 } else { 0 },
         };
@@ -252,24 +255,32 @@ impl Launch {
 }
 
 impl<T: Real> Stage<T> {
-    fn new(gpu: &Gpu, array: Array) -> Result<Self> {
+    fn new(gathering: &mut Gathering, array: Array) -> Self {
         let n = array.n;
         let plan = (!array.is_last()).then(|| ArrayPlan::<T>::new(array));
         let level = match &plan {
-            Some(plan) => Level::new(gpu, plan)?,
-            None => Level::last::<T>(gpu, n.iter().product())?,
+            Some(plan) => gathering.add(plan),
+            None => gathering.add_last::<T>(n.iter().product()),
         };
         let [values, tiers] = [Buffer::default(), Buffer::default()];
-        Ok(Self { plan, n, level, coding: Coding::default(), values, tiers })
+        Self { plan, n, level, span: Span::default(), values, tiers }
     }
     fn len(&self) -> usize {
         self.n.iter().product()
     }
-    /// All tiles of the worklist; `result` takes the box `lo..hi`.
-    fn work(&self, gpu: &Gpu, encode: bool, result: u64, lo: [usize; 3], hi: [usize; 3]) -> Work {
-        let coding = &self.coding;
-        let [tiles, choices, q, delta] = [coding.tiles(gpu), coding.choices(gpu), coding.q(gpu), coding.delta(gpu)];
-        Work { encode, tiles, tile_count: coding.tile_count, choices, q, delta, result, lo, hi }
+    /// Appends the given chunks of the array to `list`.
+    fn list(&mut self, list: &mut Worklist, chunks: impl Iterator<Item = usize>) {
+        self.span = match &self.plan {
+            Some(plan) => list.add(plan, &self.level, chunks),
+            None => list.add_last(&self.level, self.len()),
+        };
+    }
+    /// The work on the whole array; `result` takes its reconstruction.
+    fn work(&self, encode: bool, result: u64) -> Work {
+        Work { encode, result, lo: [0; 3], hi: self.n }
+    }
+    fn chunk_count(&self) -> usize {
+        self.plan.as_ref().map_or(1, |plan| plan.array.chunks().iter().product())
     }
     fn side(&self) -> u32 {
         self.plan.as_ref().map_or(1, |p| p.array.sides().tile as u32)
