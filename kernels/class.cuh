@@ -9,6 +9,8 @@ constexpr u32 PLAIN = 62;
 constexpr u32 NONE = 0xffffffffu;
 // Groups of classes that serve as contexts.
 constexpr u32 CLASS_GROUPS = 8;
+// Class numbers, and tokens of a class table.
+constexpr u32 CLASSES = 64;
 // Numbers of bits that |q| can have.
 constexpr u32 LENGTHS = 16;
 constexpr u32 PROB_BITS = 11;
@@ -72,6 +74,21 @@ struct CoderTables {
     }
 };
 
+// What coding a stream takes of a unit; all units in the order of the tiles.
+struct __align__(16) UnitRecord {
+    // Place of the first symbol / 8.
+    u32 eighth;
+    // Nodes | exact values in its list << 16.
+    u32 sizes;
+    u32 form;
+    // How its class is coded: entry among those of all class tables | place in its step % 32 << 12 | table of an exact unit << 17
+    // | its shift << 23 | whether it is the first unit of a tile << 31.
+    u32 round;
+
+    __device__ __forceinline__ u32 len() const { return sizes & 0xffff; }
+    __device__ __forceinline__ u32 exact() const { return sizes >> 16; }
+};
+
 struct Stream {
     u32 chunk, index;
     // Sizes: words, escapes, exact values, raw bytes; then the places of the first word and escape.
@@ -110,6 +127,7 @@ struct CoderArguments {
     u32 *forms;
     // By tile and slot: exact values in its list.
     u32 *counts;
+    UnitRecord *records;
     u16 *words, *escapes;
     u32 *states;
     u8 *output;
@@ -142,6 +160,12 @@ struct Queue {
         return stream;
     }
 };
+
+// 16-bit words of a stream's sizes in the payload's header, and bytes of the stream itself.
+__device__ __forceinline__ u32 size_words(u32 flags) { return (flags & HAS_LISTS ? 4 : 1) * (flags & WIDE_SIZES ? 2 : 1); }
+__device__ __forceinline__ u32 stream_bytes(const Stream &s, u32 lanes, u32 bits) {
+    return 4 * lanes + 2 * (s.words + s.escapes) + s.exact * (bits / 8) + s.raw;
+}
 
 // The tile at which stream `index` of a chunk starts.
 __device__ __forceinline__ u32 stream_tile(const Chunk &chunk, u32 index) {

@@ -1,40 +1,5 @@
-// The class coder, encoding: the places of all chunks, and copying all parts there.
+// The class coder, encoding: copying all parts of the chunks to their places.
 #include "class.cuh"
-
-// Every chunk starts one byte before a multiple of this, so that its payload, after the choice, is aligned.
-constexpr u32 ALIGNMENT = 16;
-
-// One block: sizes and places of all chunks.
-extern "C" __global__ void __launch_bounds__(1024) place_chunks(const CoderArguments a) {
-    const u32 share = (a.chunk_count + blockDim.x - 1) / blockDim.x;
-    const u32 begin = min(threadIdx.x * share, a.chunk_count), end = min(begin + share, a.chunk_count);
-    u64 sum = 0;
-    for (u32 c = begin; c < end; c++) {
-        Chunk &chunk = a.chunks[c];
-        chunk.bytes = 1;
-        chunk.flags = 0;
-        if (chunk.code > 0) {
-            const u32 streams = streams_of(chunk.code);
-            u32 parts = 0;
-            for (u32 s = 0; s < streams; s++) {
-                const Stream &stream = a.streams[chunk.stream + s];
-                if (stream.escapes | stream.exact | stream.raw) chunk.flags |= HAS_LISTS;
-                const u32 largest = max(max(stream.words, stream.escapes), max(stream.exact, stream.raw));
-                if (largest > 0xffff) chunk.flags |= WIDE_SIZES;
-                parts += 4 * lanes_of(chunk.code) + 2 * (stream.words + stream.escapes) + stream.exact * (a.bits / 8) + stream.raw;
-            }
-            chunk.bytes = 2 + streams * (chunk.flags & HAS_LISTS ? 4 : 1) * (chunk.flags & WIDE_SIZES ? 4 : 2) + parts;
-        }
-        sum += (chunk.bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
-    }
-    u64 total, at = block_scan(sum, total);
-    for (u32 c = begin; c < end; c++) {
-        Chunk &chunk = a.chunks[c];
-        chunk.offset = at + ALIGNMENT;
-        at += (chunk.bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
-    }
-    if (threadIdx.x == 0) a.totals[1] = total, a.totals[2] = 0;
-}
 
 // Appends fixed-width values to the raw region, whole 16-bit words at a time.
 struct RawWriter {

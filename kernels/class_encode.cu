@@ -1,31 +1,56 @@
 // The class coder, encoding: the streams of each chunk, interleaved rANS with one warp a stream.
 #include "class.cuh"
 
-// One block: how many lanes and streams each chunk gets, and the list of all streams.
-extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArguments a) {
-    const u32 share = (a.chunk_count + blockDim.x - 1) / blockDim.x;
-    const u32 begin = min(threadIdx.x * share, a.chunk_count), end = min(begin + share, a.chunk_count);
-    u64 count = 0;
-    for (u32 c = begin; c < end; c++) {
-        Chunk &chunk = a.chunks[c];
-        if (chunk.code == 0) continue;
-        const u64 bits = chunk.cost >> 12, by_nodes = min((u64)(chunk.coded / a.nodes_per_lane), bits / a.least_bits_per_lane);
-        const u64 lanes = max(bits / a.bits_per_lane, by_nodes);
-        const u32 most = MAX_LANES * min(max(chunk.tile_end - chunk.tile, 1u), MAX_STREAMS);
-        const u32 clamped = lanes < 1 ? 1 : lanes > most ? most : (u32)lanes;
-        chunk.code = 1 + (31 - __clz((i32)clamped));
-        count += streams_of(chunk.code);
+// Rounds that are loaded and turned into table entries together: a unit of 8^3 nodes without its 4^3 coarse ones has 14.
+constexpr u32 BATCH = 7;
+
+// Entries in shared memory: those of the class tables, of the uniform table, the one that changes nothing, and of the tables of
+// symbols, first by q, then by token.
+constexpr u32 UNIFORM_AT = CLASS_GROUPS * CLASS_GROUPS * CLASSES;
+constexpr u32 IDLE_AT = UNIFORM_AT + 64;
+constexpr u32 SYMBOLS_AT = IDLE_AT + 1;
+
+// Limit, reciprocal, bias, and complement << 8 | shift.
+__device__ __forceinline__ uint4 packed(const EncodeEntry &e) {
+    return make_uint4(e.limit, e.reciprocal, e.bias, (e.complement & 0xffff) << 8 | e.complement >> 16);
+}
+
+// The tables of a block, in shared memory.
+struct EncoderTables {
+    uint4 *entries;
+    // Of each table of symbols: its first entry by q | its tokens << 16.
+    u32 *symbols;
+    // From a table's entries by q to those by token.
+    u32 by_token;
+
+    // Copies them; `memory` behind them is returned.
+    __device__ char *load(const CoderArguments &a, char *memory) {
+        const u32 tables = a.tables.symbol_tables, all = a.tables.first[tables], warp = threadIdx.x / 32, lane = threadIdx.x & 31;
+        entries = (uint4 *)memory;
+        by_token = all + tables;
+        symbols = (u32 *)(entries + SYMBOLS_AT + 2 * by_token);
+        for (u32 i = threadIdx.x; i < IDLE_AT; i += blockDim.x) entries[i] = packed(a.tables.encode[all + i]);
+        if (threadIdx.x == 0) entries[IDLE_AT] = make_uint4(NONE, 0, 0, 0);
+        for (u32 t = warp; t < tables; t += blockDim.x / 32) {
+            const u32 first = a.tables.first[t], count = a.tables.first[t + 1] - first, at = SYMBOLS_AT + first + t;
+            for (u32 i = lane; i <= count; i += 32) {
+                const u32 token = min(zigzag((i16)(i - count / 2)), count - 1);
+                entries[at + i] = packed(a.tables.encode[first + token]);
+                entries[at + by_token + i] = packed(a.tables.encode[first + min(i, count - 1)]);
+            }
+            if (lane == 0) symbols[t] = at | count << 16;
+        }
+        return (char *)(symbols + (tables + 3) / 4 * 4);
     }
-    u64 total, first = block_scan(count, total);
-    for (u32 c = begin; c < end; c++) {
-        Chunk &chunk = a.chunks[c];
-        chunk.stream = (u32)first;
-        if (chunk.code == 0) continue;
-        const u32 streams = streams_of(chunk.code);
-        for (u32 s = 0; s < streams; s++) a.streams[first + s] = {c, s, 0, 0, 0, 0, 0, 0};
-        first += streams;
-    }
-    if (threadIdx.x == 0) a.totals[0] = total, a.totals[2] = 0;
+};
+
+// *to = value where `condition`: one store, without a branch around it.
+__device__ __forceinline__ void store_if(bool condition, u16 *to, u16 value) {
+#ifdef BLOCKMGARD_EMULATOR
+    if (condition) *to = value;
+#else
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p st.global.u16 [%0], %1; }" ::"l"(to), "h"(value), "r"((u32)condition));
+#endif
 }
 
 // rANS from the last token to the first; words go to lower and lower places, and so do escaped symbols.
@@ -33,171 +58,298 @@ struct Encoder {
     u16 *at, *escapes;
     u32 state, below;
 
-    __device__ __forceinline__ void put(const EncodeEntry *entry, bool active) {
-        EncodeEntry e = *entry;
-        if (!active) e = {0xffffffffu, 0, 0, 0};
-        const bool full = state >= e.limit;
+    __device__ __forceinline__ void put(const uint4 &e) {
+        const bool full = state >= e.x;
         const u32 mask = __ballot_sync(FULL, full);
         at -= __popc(mask);
-        if (full) at[__popc(mask & below)] = (u16)state;
+        store_if(full, at + __popc(mask & below), (u16)state);
         const u32 x = full ? state >> 16 : state;
-        const u32 quotient = __umulhi(x, e.reciprocal) >> (e.complement >> 16);
-        state = x + e.bias + quotient * (e.complement & 0xffff);
+        // shifts by the low 5 bits
+        const u32 quotient = __funnelshift_r(__umulhi(x, e.y), 0, e.w);
+        state = quotient * (e.w >> 8) + (x + e.z);
     }
     __device__ __forceinline__ void list(bool escaped, u16 q) {
         const u32 mask = __ballot_sync(FULL, escaped);
+        if (mask == 0) return;
         escapes -= __popc(mask);
-        if (escaped) escapes[__popc(mask & below)] = q;
+        store_if(escaped, escapes + __popc(mask & below), q);
     }
 };
 
-// Class of a slot in the nearest tile of the stream before `end` that has it, or NONE.
-__device__ u32 last_kind(const CoderArguments &a, u32 end, u32 first_tile, u32 slot) {
-    while (end-- > first_tile) {
-        const u32 form = a.forms[(u64)end * a.slots + slot];
-        if (form != NONE) return Form(form).kind();
-    }
-    return NONE;
-}
+// What a warp has in shared memory.
+struct WarpMemory {
+    // Of 32 units, those with rounds of symbols: first node / 8, nodes | shift << 16, table as in EncoderTables.
+    uint4 pending[32];
+    // How the classes of the latest units are coded, by number of the unit modulo a power of two.
+    u32 rounds[1];
+};
 
 template <class D> struct StreamEncoder {
     const CoderArguments &a;
-    // Tables of symbols in shared memory.
-    const u32 *first;
-    const EncodeEntry *entries;
+    const EncoderTables &tables;
+    WarpMemory &memory;
+    u32 ring_mask;
     Encoder rans;
-    u32 lanes, lane, first_tile;
+    u32 lane, lanes;
 
-    __device__ __forceinline__ const EncodeEntry *rare(u32 table, u32 token) const {
-        return a.tables.encode + a.tables.first[table] + token;
-    }
-    // The class rounds of a tile, last first: runs of at most `lanes` units of one step.
-    __device__ void classes(u32 t, const Tile &tile) {
-        const Unit *units = a.units + a.unit_first[tile.shape];
-        const u32 *forms = a.forms + (u64)t * a.slots;
-        u32 end = a.unit_first[tile.shape + 1] - a.unit_first[tile.shape];
-        while (end > 0) {
-            const u32 step_begin = units[end - 1].step_begin;
-            const u32 begin = step_begin + (end - 1 - step_begin) / lanes * lanes;
-            const bool active = lane < lanes && begin + lane < end;
-            const Unit unit = units[active ? begin + lane : begin];
-            const Form form(active ? forms[unit.slot] : 0);
-            const bool exact = form.kind() == a.tables.exact_class();
-            if (__any_sync(FULL, exact)) {
-                rans.put(rare(a.tables.uniform(), form.shift()), exact);
-                rans.put(rare(a.tables.uniform(), form.table()), exact);
-            }
-            u32 own = NONE, parent = NONE;
-            if (active) {
-                own = last_kind(a, t, first_tile, unit.slot);
-                if (unit.parent != NONE) parent = last_kind(a, t + 1, first_tile, unit.parent);
-            }
-            rans.put(rare(a.tables.after(own, parent), form.kind()), active);
-            end = begin;
+    // Of the 32 units: those whose rounds of symbols are still to come, and those of them whose nodes are all exact.
+    u32 coded, exacts;
+    // The unit under way: its number among them, rounds not coded yet, where the lane's node of the last of them stands and whether
+    // there is one, shift and table; and the values of its next batch, the last round first.
+    u32 current, left, shift, table;
+    const i16 *from;
+    bool active;
+    i32 value[BATCH];
+
+    __device__ __forceinline__ void load() {
+        value[0] = active ? *from : 0;
+        if (left >= BATCH && lanes == 32) {
+#pragma unroll
+            for (u32 k = 1; k < BATCH; k++) value[k] = *(from - 32 * k);
+        } else {
+#pragma unroll
+            for (u32 k = 1; k < BATCH; k++) value[k] = k < left ? *(from - lanes * k) : 0;
         }
     }
-    // The rounds of a unit from the last one on; `put(value, active)` codes one. Several loads are under way at a time.
-    template <class V, class F> __device__ __forceinline__ void rounds(const V *values, u32 len, F put) {
-        constexpr u32 BATCH = 8;
-        u32 count = (len + lanes - 1) / lanes;
-        const u32 tail = len - (count - 1) * lanes;
-        if (tail < lanes || lanes < 32) {
-            count--;
-            const bool active = lane < lanes && lane < tail;
-            put(active ? values[count * lanes + lane] : (V)0, active);
+    // Begins the last unit of those to come, unless there is none or it is exact.
+    __device__ __forceinline__ bool begin_unit() {
+        const u32 j = 31 - __clz((i32)coded);
+        if (coded == 0 || exacts >> j & 1) return false;
+        coded ^= 1u << j;
+        current = j;
+        const uint4 unit = memory.pending[j];
+        const u32 len = unit.y & 0xffff;
+        left = (len + lanes - 1) / lanes;
+        const u32 node = (left - 1) * lanes + (lane & (lanes - 1));
+        active = node < len;
+        from = a.q + 8 * (u64)unit.x + node;
+        shift = unit.y >> 16;
+        table = unit.z;
+        load();
+        const u32 after_next = coded ? coded ^ 1u << (31 - __clz((i32)coded)) : 0;
+        if (after_next) {
+            const uint4 other = memory.pending[31 - __clz((i32)after_next)];
+            ask_for(other.x, other.y & 0xffff);
         }
-        const bool active = lane < lanes;
-        for (; count > 0; count -= min(count, BATCH)) {
-            V v[BATCH];
-            if (lanes == 32) {
-                // the last round comes first
-                const V *last = values + lane + 32 * count;
-#pragma unroll
-                for (u32 k = 0; k < BATCH; k++) v[k] = k < count ? *(last - 32 * (k + 1)) : (V)0;
-            } else {
-#pragma unroll
-                for (u32 k = 0; k < BATCH; k++) v[k] = active && k < count ? values[lane + (count - 1 - k) * lanes] : (V)0;
-            }
+        return true;
+    }
+    // Asks for the symbols of a unit, 64 in a line of the cache.
+    __device__ __forceinline__ void ask_for(u32 eighth, u32 len) const {
+        if (64 * lane < len) fetch_to_l2(a.q + 8 * (u64)eighth + 64 * lane);
+    }
+    __device__ __forceinline__ bool has_symbols(const UnitRecord &unit) const {
+        return ((unit.form & 255) != 0) & (Form(unit.form).table() < a.tables.symbol_tables);
+    }
+    // Asks for the symbols of the last two units of those that come next.
+    __device__ __forceinline__ void ask_for_last(const UnitRecord &unit) const {
+        u32 some = __ballot_sync(FULL, has_symbols(unit));
+#pragma unroll 1
+        for (u32 k = 0; k < 2 && some; k++) {
+            const u32 j = 31 - __clz((i32)some);
+            some ^= 1u << j;
+            ask_for(__shfl_sync(FULL, unit.eighth, j), __shfl_sync(FULL, unit.len(), j));
+        }
+    }
+    // The entries of the tokens of the loaded batch; escaped symbols are listed.
+    __device__ __forceinline__ void find(u32 (&entry)[BATCH]) {
+        const bool idle = lane >= lanes;
+        const u32 count = table >> 16, base = table & 0xffff, most = idle ? 0 : count;
+        u32 widest = 0;
+        bool wide;
+        if (shift == 0) {
+            const u32 first = idle ? IDLE_AT : base;
+            const i32 half = (i32)count / 2;
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
-                if (k < count) put(v[k], active);
+                entry[k] = first + (u32)max(min(value[k] + half, (i32)most), 0);
+                widest = max(widest, (u32)(value[k] + half - 1));
+            }
+            wide = widest > count - 2;
+        } else {
+            const u32 first = idle ? IDLE_AT : base + tables.by_token;
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                const u32 token = zigzag((i16)value[k]) >> shift;
+                entry[k] = first + min(token, most);
+                widest = max(widest, token);
+            }
+            wide = widest >= count - 1;
+        }
+        entry[0] = active ? entry[0] : IDLE_AT;
+        if (__any_sync(FULL, wide & !idle)) {
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                const bool takes_part = !idle & (k > 0 | active);
+                rans.list(takes_part & (zigzag((i16)value[k]) >> shift >= count - 1), (u16)value[k]);
             }
         }
     }
-    __device__ void symbols(u64 start, u32 len, const Form &form) {
-        const u32 base = first[form.table()], escape = first[form.table() + 1] - base - 1, shift = form.shift();
-        const EncodeEntry *table = entries + base;
-        // the units before this one come next
-        if (lane < 16) fetch_ahead(a.q + start - min(start, (u64)64 * (lane + 1)));
-        if (form.kind() == a.tables.exact_class()) {
-            rounds((const D *)a.delta + start, len, [&](D d, bool active) {
-                const D token = d >> shift;
-                rans.put(table + (token < escape ? (u32)token : escape), active);
-            });
-        } else {
-            // an exact node's zigzag is beyond every table
-            rounds(a.q + start, len, [&](i16 q, bool active) {
-                const u32 token = min(zigzag(q) >> shift, escape);
-                const bool escaped = active & (token == escape);
-                if (__any_sync(FULL, escaped)) rans.list(escaped, (u16)q);
-                rans.put(table + token, active);
-            });
+    // The rounds of the unit under way, and the beginning of the next one; whether there is a next one.
+    __device__ __forceinline__ bool unit() {
+        for (;;) {
+            u32 entry[BATCH];
+            find(entry);
+            const u32 rounds = min(left, BATCH);
+            left -= rounds;
+            const bool ends = left == 0;
+            bool next = true;
+            // what comes next is loaded while this is coded
+            if (ends) {
+                next = begin_unit();
+            } else {
+                from -= BATCH * lanes;
+                active = true;
+                load();
+            }
+            if (rounds == BATCH) {
+                uint4 e = tables.entries[entry[0]];
+#pragma unroll
+                for (u32 k = 0; k < BATCH; k++) {
+                    const uint4 following = tables.entries[entry[min(k + 1, BATCH - 1)]];
+                    rans.put(e);
+                    e = following;
+                }
+            } else {
+#pragma unroll
+                for (u32 k = 0; k < BATCH - 1; k++) {
+                    if (k < rounds) rans.put(tables.entries[entry[k]]);
+                }
+            }
+            if (ends) return next;
         }
+    }
+    // A unit of exact nodes: its deltas.
+    __device__ __forceinline__ void exact_unit() {
+        const u32 j = 31 - __clz((i32)coded);
+        coded ^= 1u << j;
+        const uint4 unit = memory.pending[j];
+        const u32 len = unit.y & 0xffff, width = unit.y >> 16;
+        const D *deltas = (const D *)a.delta + 8 * (u64)unit.x;
+        const uint4 *entries = tables.entries + (unit.z & 0xffff) + tables.by_token;
+        const D escape = (unit.z >> 16) - 1;
+        for (u32 round = (len + lanes - 1) / lanes; round-- > 0;) {
+            const u32 node = round * lanes + lane;
+            const bool takes_part = lane < lanes && node < len;
+            const D token = takes_part ? deltas[node] >> width : 0;
+            rans.put(takes_part ? entries[(u32)(token < escape ? token : escape)] : tables.entries[IDLE_AT]);
+        }
+    }
+    // The class rounds of a tile, last first: runs of at most `lanes` units of one step.
+    __device__ __forceinline__ void classes(u32 begin, u32 end) {
+        while (end > begin) {
+            const u32 first = end - 1 - (memory.rounds[(end - 1) & ring_mask] >> 12 & (lanes - 1));
+            const bool takes_part = first + lane < end;
+            const u32 round = takes_part ? memory.rounds[(first + lane) & ring_mask] : 0;
+            const bool exact = takes_part & ((round & (CLASSES - 1)) == a.tables.exact_class());
+            if (__any_sync(FULL, exact)) {
+                rans.put(tables.entries[exact ? UNIFORM_AT + (round >> 23 & 63) : IDLE_AT]);
+                rans.put(tables.entries[exact ? UNIFORM_AT + (round >> 17 & 63) : IDLE_AT]);
+            }
+            rans.put(tables.entries[takes_part ? round & 0xfff : IDLE_AT]);
+            end = first;
+        }
+    }
+    // Takes in 32 units and codes them, last first, while `after`, those before them, are on their way; `end` is the end of the
+    // last tile that is not done. Lane 0 has the unit `group`.
+    __device__ __forceinline__ void units(const UnitRecord &mine, bool exists, u32 group, u32 &end, const UnitRecord &after) {
+        const Form form(mine.form);
+        const bool is_coded = has_symbols(mine);
+        __syncwarp();
+        if (exists) memory.rounds[(group + lane) & ring_mask] = mine.round;
+        if (is_coded) memory.pending[lane] = make_uint4(mine.eighth, mine.len() | form.shift() << 16, tables.symbols[form.table()], 0);
+        __syncwarp();
+        coded = __ballot_sync(FULL, is_coded);
+        exacts = __ballot_sync(FULL, is_coded & (form.kind() == a.tables.exact_class()));
+        u32 tiles = __ballot_sync(FULL, exists & (mine.round >> 31));
+        bool ready = begin_unit(), asked = false;
+        for (;;) {
+            // all units from here on are done, and so are the tiles that begin there
+            const u32 top = ready ? current + 1 : 32 - __clz((i32)coded);
+            while (32 - __clz((i32)tiles) > top) {
+                const u32 first = 31 - __clz((i32)tiles);
+                tiles ^= 1u << first;
+                classes(group + first, end);
+                end = group + first;
+            }
+            if (ready) {
+                ready = unit();
+            } else if (coded) {
+                exact_unit();
+                ready = begin_unit();
+            } else {
+                break;
+            }
+            if (!asked) ask_for_last(after);
+            asked = true;
+        }
+        if (!asked) ask_for_last(after);
     }
 };
 
+// The units of a stream, one a lane.
+struct UnitReader {
+    const UnitRecord *records;
+    u32 first, end;
+
+    __device__ __forceinline__ bool has(u32 number) const { return (i32)(number - first) >= 0; }
+    // Nothing before the first one.
+    __device__ __forceinline__ UnitRecord read(u32 number) const { return has(number) ? records[number] : UnitRecord{0, 0, 0, 0}; }
+    // Exact values and bytes of raw bits of the whole stream.
+    __device__ __forceinline__ uint2 sizes(const CoderArguments &a) const {
+        u32 raw = 0, exact = 0;
+#pragma unroll 4
+        for (u32 number = first + (threadIdx.x & 31); number < end; number += 32) {
+            const UnitRecord unit = records[number];
+            exact += unit.exact();
+            raw += raw_bits(Form(unit.form), unit.len(), a.bits, a.tables.exact_class());
+        }
+        return make_uint2(__reduce_add_sync(FULL, exact), (__reduce_add_sync(FULL, raw) + 15) / 16 * 2);
+    }
+};
+
+template <class D> __device__ __forceinline__ void encode_stream(const CoderArguments &a, u32 s, const EncoderTables &tables, WarpMemory &memory, u32 ring_mask) {
+    const u32 lane = threadIdx.x & 31, index = a.streams[s].index;
+    Chunk &chunk = a.chunks[a.streams[s].chunk];
+    const u32 lanes = lanes_of(chunk.code);
+    const Tile &next = a.tiles[stream_tile(chunk, index + 1)];
+    const UnitReader reader = {a.records, a.tiles[stream_tile(chunk, index)].units_before, next.units_before};
+    // A word for each token at most: one a node, three a unit.
+    u16 *const words = a.words + next.start + 3 * (u64)next.units_before, *const escapes = a.escapes + next.start;
+    StreamEncoder<D> encoder = {a, tables, memory, ring_mask, {words, escapes, STATE_MIN, (1u << lane) - 1}, lane, lanes};
+    u32 end = reader.end;
+    UnitRecord mine = reader.read(end - 32 + lane);
+    for (u32 group = end - 32;; group -= 32) {
+        const UnitRecord after = reader.read(group - 32 + lane);
+        encoder.units(mine, reader.has(group + lane), group, end, after);
+        if ((i32)(group - reader.first) <= 0) break;
+        mine = after;
+    }
+    const uint2 sizes = reader.sizes(a);
+    Stream &stream = a.streams[s];
+    a.states[(u64)s * 32 + lane] = encoder.rans.state;
+    if (lane > 0) return;
+    stream.words = (u32)(words - encoder.rans.at);
+    stream.first_word = (u64)(encoder.rans.at - a.words);
+    stream.escapes = (u32)(escapes - encoder.rans.escapes);
+    stream.first_escape = (u64)(encoder.rans.escapes - a.escapes);
+    stream.exact = sizes.x;
+    stream.raw = sizes.y;
+    const u32 largest = max(max(stream.words, stream.escapes), max(stream.exact, stream.raw));
+    const u32 flags = (stream.escapes | stream.exact | stream.raw ? HAS_LISTS : 0) | (largest > 0xffff ? WIDE_SIZES : 0);
+    if (flags) atomicOr(&chunk.flags, flags);
+    atomicAdd(&chunk.bytes, stream_bytes(stream, lanes, a.bits));
+}
+
 template <class D> __device__ void encode_streams(const CoderArguments &a) {
     SHARED_MEMORY(memory);
-    u32 *first = (u32 *)memory;
-    EncodeEntry *entries = (EncodeEntry *)(first + (a.tables.symbol_tables + 4) / 4 * 4);
-    for (u32 i = threadIdx.x; i <= a.tables.symbol_tables; i += blockDim.x) first[i] = a.tables.first[i];
-    for (u32 i = threadIdx.x; i < a.tables.first[a.tables.symbol_tables]; i += blockDim.x) entries[i] = a.tables.encode[i];
+    EncoderTables tables;
+    const u32 ring_size = 1u << bit_length(a.units_in_tile + 31);
+    char *const warps = tables.load(a, memory);
+    WarpMemory &mine = *(WarpMemory *)(warps + threadIdx.x / 32 * (sizeof(uint4) * 32 + sizeof(u32) * ring_size));
     __syncthreads();
-    const u32 lane = threadIdx.x & 31, count = (u32)a.totals[0];
+    const u32 count = (u32)a.totals[0];
     Queue queue(a);
-    for (u32 s = queue.take(); s < count; s = queue.take()) {
-        Stream stream = a.streams[s];
-        const Chunk &chunk = a.chunks[stream.chunk];
-        const u32 begin = stream_tile(chunk, stream.index), end = stream_tile(chunk, stream.index + 1);
-        // A word for each token at most: one a node, three a unit.
-        const Tile &next = a.tiles[end];
-        u16 *top = a.words + next.start + 3 * (u64)next.units_before, *top_escape = a.escapes + next.start;
-        StreamEncoder<D> encoder = {a, first, entries, {top, top_escape, STATE_MIN, (1u << lane) - 1}, lanes_of(chunk.code), lane, begin};
-        u32 raw = 0, exact = 0;
-        for (u32 t = end; t-- > begin;) {
-            const Tile tile = a.tiles[t];
-            const u32 *forms = a.forms + (u64)t * a.slots, *counts = a.counts + (u64)t * a.slots;
-            const u32 unit_begin = a.unit_first[tile.shape];
-            // 32 units at a time, one a lane.
-            for (u32 unit_end = a.unit_first[tile.shape + 1]; unit_end > unit_begin;) {
-                const u32 group = unit_begin + (unit_end - 1 - unit_begin) / 32 * 32;
-                Unit mine = {0, 0, 0, 0, 0, 0};
-                u32 word = 0;
-                if (group + lane < unit_end) {
-                    mine = a.units[group + lane];
-                    word = forms[mine.slot];
-                    exact += word ? counts[mine.slot] : 0;
-                    raw += raw_bits(Form(word), mine.len, a.bits, a.tables.exact_class());
-                }
-                for (u32 coded = __ballot_sync(FULL, word != 0 && Form(word).table() < a.tables.symbol_tables); coded;) {
-                    const u32 j = 31 - __clz((i32)coded);
-                    coded ^= 1u << j;
-                    const u32 start = __shfl_sync(FULL, mine.start, j), len = __shfl_sync(FULL, mine.len, j);
-                    encoder.symbols(tile.start + start, len, Form(__shfl_sync(FULL, word, j)));
-                }
-                unit_end = group;
-            }
-            encoder.classes(t, tile);
-        }
-        stream.words = (u32)(top - encoder.rans.at);
-        stream.first_word = (u64)(encoder.rans.at - a.words);
-        stream.escapes = (u32)(top_escape - encoder.rans.escapes);
-        stream.first_escape = (u64)(encoder.rans.escapes - a.escapes);
-        stream.exact = __reduce_add_sync(FULL, exact);
-        stream.raw = (__reduce_add_sync(FULL, raw) + 15) / 16 * 2;
-        if (lane == 0) a.streams[s] = stream;
-        a.states[(u64)s * 32 + lane] = encoder.rans.state;
-    }
+    for (u32 s = queue.take(); s < count; s = queue.take()) encode_stream<D>(a, s, tables, mine, ring_size - 1);
 }
 
 extern "C" __global__ void __launch_bounds__(1024) encode_streams_32(const CoderArguments a) { encode_streams<u32>(a); }

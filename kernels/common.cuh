@@ -29,3 +29,9 @@ __device__ __forceinline__ void fetch_ahead(const void *address) {
     asm volatile("prefetch.global.L1 [%0];" ::"l"(address));
 #endif
 }
+// Asks for it in L2 only, where it may stay for longer.
+__device__ __forceinline__ void fetch_to_l2(const void *address) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#endif
+}

@@ -123,6 +123,12 @@ device_struct! {
         pub step_begin: u32,
         pub step_end: u32,
     }
+    pub struct UnitRecord {
+        pub eighth: u32,
+        pub sizes: u32,
+        pub form: u32,
+        pub round: u32,
+    }
     pub struct Stream {
         pub chunk: u32,
         pub index: u32,
@@ -170,6 +176,7 @@ device_struct! {
         pub delta: u64,
         pub forms: u64,
         pub counts: u64,
+        pub records: u64,
         pub words: u64,
         pub escapes: u64,
         pub states: u64,

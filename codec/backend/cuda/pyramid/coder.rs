@@ -2,7 +2,7 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{Chunk, CoderArguments, CoderTables, Stream, Tile};
+use super::arguments::{Chunk, CoderArguments, CoderTables, Stream, Tile, UnitRecord};
 use super::blob::Blob;
 use super::level::{Shapes, Span, Worklist};
 use crate::Result;
@@ -27,8 +27,9 @@ pub struct Coder {
     /// Held for its memory.
     _memory: Buffer,
     pub tables: CoderTables,
-    /// Entries of the tables of symbols.
+    /// Entries of the tables of symbols, and of all others.
     entries: usize,
+    class_entries: usize,
 }
 
 impl Coder {
@@ -47,6 +48,7 @@ impl Coder {
             slots.extend_from_slice(&table.decode[..]);
             first.push(frequencies.len() as u32);
         }
+        let all_entries = frequencies.len();
         let costs: Vec<u32> = TABLES.quantized.iter().flat_map(|c| c.cost).collect();
         let classes: Vec<u32> = TABLES.quantized.iter().map(|c| c.table as u32 | (c.shift as u32) << 8).collect();
         let groups: Vec<u32> = (0..=EXACT_CLASS).map(|c| class_group(Some(c)) as u32).collect();
@@ -77,14 +79,19 @@ impl Coder {
             class_count,
             symbol_tables,
         };
-        Ok(Self { _memory: memory, tables, entries: TABLES.symbols.iter().map(|t| t.freq.len()).sum() })
+        let entries = TABLES.symbols.iter().map(|t| t.freq.len()).sum();
+        Ok(Self { _memory: memory, tables, entries, class_entries: all_entries - entries })
     }
     fn table_count(&self) -> usize {
         self.tables.symbol_tables as usize
     }
     /// Bytes of shared memory of the encoder's blocks: see `encode_streams`.
-    fn encoder_shared(&self) -> usize {
-        4 * (self.table_count() + 1).next_multiple_of(4) + 16 * self.entries
+    fn encoder_shared(&self, units_in_tile: u32) -> usize {
+        let classes = self.class_entries + 1;
+        let tables =
+            16 * (classes + 2 * (self.entries + self.table_count())) + 4 * self.table_count().next_multiple_of(4);
+        let per_warp = 16 * 32 + 4 * (units_in_tile + 32).next_power_of_two() as usize;
+        tables + STREAM_WARPS as usize * per_warp
     }
     /// How many tables the decoder's blocks keep by their slots, and their bytes of shared memory: see `decode_streams`.
     fn decoder_shared(&self, gpu: &Gpu, shapes: &Shapes, few_streams: bool) -> (usize, usize) {
@@ -109,6 +116,7 @@ pub struct Coding {
     delta: Buffer,
     forms: Buffer,
     counts: Buffer,
+    records: Buffer,
     words: Buffer,
     escapes: Buffer,
     states: Buffer,
@@ -138,6 +146,7 @@ impl Coding {
         if encode {
             self.forms.reserve(gpu, 4 * tiles * slots as usize)?;
             self.counts.reserve(gpu, 4 * tiles * slots as usize)?;
+            self.records.reserve(gpu, size_of::<UnitRecord>() * list.units as usize)?;
             self.words.reserve(gpu, 2 * (nodes + 3 * list.units as usize))?;
             self.escapes.reserve(gpu, 2 * nodes)?;
             self.states.reserve(gpu, 4 * 32 * streams)?;
@@ -199,6 +208,7 @@ impl Coding {
             delta: self.delta.address(gpu),
             forms: self.forms.address(gpu),
             counts: self.counts.address(gpu),
+            records: self.records.address(gpu),
             words: self.words.address(gpu),
             escapes: self.escapes.address(gpu),
             states: self.states.address(gpu),
@@ -227,12 +237,14 @@ impl Coding {
             _ => ["choose_forms_64", "encode_streams_64"],
         };
         let most = gpu.multiprocessors * 8;
+        let units = self.tile_count.saturating_mul(a.units_in_tile);
         let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
         unsafe {
             gpu.launch(choose, self.tile_count.div_ceil(WARPS).min(most), BLOCK, 0, &a)?;
             gpu.launch("split_chunks", 1, 1024, 0, &a)?;
-            gpu.launch(encode, streams, 32 * STREAM_WARPS, coder.encoder_shared(), &a)?;
+            gpu.launch("list_units", units.div_ceil(BLOCK).min(most), BLOCK, 0, &a)?;
+            gpu.launch(encode, streams, 32 * STREAM_WARPS, coder.encoder_shared(a.units_in_tile), &a)?;
             gpu.launch("place_chunks", 1, 1024, 0, &a)?;
         }
         self.assemble(gpu, coder, shapes, bits)

@@ -1,0 +1,98 @@
+// The class coder, encoding: which streams a chunk gets, the list of all units, and where each chunk's bytes stand.
+#include "class.cuh"
+
+// Every chunk starts one byte before a multiple of this, so that its payload, after the choice, is aligned.
+constexpr u32 ALIGNMENT = 16;
+// Kinds of streams by their rounds, four to each power of two.
+constexpr u32 KINDS = 128;
+
+// Long streams have low numbers.
+__device__ __forceinline__ u32 kind_of_length(u32 rounds) {
+    const u32 length = bit_length(rounds | 4);
+    return KINDS - 1 - (4 * length + (rounds >> (length - 3) & 3));
+}
+
+// One block: how many lanes and streams each chunk gets, and the list of all streams, the longest first.
+extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArguments a) {
+    __shared__ u32 next[KINDS];
+    if (threadIdx.x < KINDS) next[threadIdx.x] = 0;
+    __syncthreads();
+    for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
+        Chunk &chunk = a.chunks[c];
+        if (chunk.code == 0) continue;
+        const u64 bits = chunk.cost >> 12, by_nodes = min((u64)(chunk.coded / a.nodes_per_lane), bits / a.least_bits_per_lane);
+        const u64 lanes = max(bits / a.bits_per_lane, by_nodes);
+        const u32 most = MAX_LANES * min(max(chunk.tile_end - chunk.tile, 1u), MAX_STREAMS);
+        const u32 clamped = lanes < 1 ? 1 : lanes > most ? most : (u32)lanes;
+        chunk.code = 1 + (31 - __clz((i32)clamped));
+        atomicAdd(&next[kind_of_length(chunk.coded >> (chunk.code - 1))], streams_of(chunk.code));
+    }
+    __syncthreads();
+    u64 total;
+    const u64 before = block_scan(threadIdx.x < KINDS ? next[threadIdx.x] : 0, total);
+    if (threadIdx.x < KINDS) next[threadIdx.x] = (u32)before;
+    if (threadIdx.x == 0) a.totals[0] = total, a.totals[2] = 0;
+    __syncthreads();
+    for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
+        Chunk &chunk = a.chunks[c];
+        if (chunk.code == 0) continue;
+        const u32 streams = streams_of(chunk.code), first = atomicAdd(&next[kind_of_length(chunk.coded >> (chunk.code - 1))], streams);
+        chunk.stream = first;
+        for (u32 s = 0; s < streams; s++) a.streams[first + s].chunk = c, a.streams[first + s].index = s;
+    }
+}
+
+// Class of a slot in the nearest tile of the stream before `end` that has it, or NONE.
+__device__ __forceinline__ u32 last_kind(const CoderArguments &a, u32 end, u32 first_tile, u32 slot) {
+    while (end-- > first_tile) {
+        const u32 form = a.forms[(u64)end * a.slots + slot];
+        if (form != NONE) return Form(form).kind();
+    }
+    return NONE;
+}
+
+// A thread a unit: its record.
+extern "C" __global__ void __launch_bounds__(256) list_units(const CoderArguments a) {
+    const u64 total = (u64)a.tile_count * a.units_in_tile;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < total; i += (u64)gridDim.x * blockDim.x) {
+        const u32 t = (u32)(i / a.units_in_tile), j = (u32)(i - (u64)t * a.units_in_tile);
+        const Tile &tile = a.tiles[t];
+        const Chunk &chunk = a.chunks[tile.chunk];
+        const u32 first = a.unit_first[tile.shape];
+        if (j >= a.unit_first[tile.shape + 1] - first || chunk.code == 0) continue;
+        const Unit unit = a.units[first + j];
+        const u64 slot = (u64)t * a.slots + unit.slot;
+        const Form form(a.forms[slot]);
+        const u32 exact = form.kind() ? a.counts[slot] : 0;
+        // the stream of the tile, and its first tile
+        const u32 tiles = chunk.tile_end - chunk.tile, stream = ((t - chunk.tile + 1) * streams_of(chunk.code) - 1) / tiles;
+        const u32 begin = stream_tile(chunk, stream);
+        const u32 own = last_kind(a, t, begin, unit.slot);
+        const u32 parent = unit.parent == NONE ? NONE : last_kind(a, t + 1, begin, unit.parent);
+        const u32 entry = (CLASS_GROUPS * a.tables.group(own) + a.tables.group(parent)) * CLASSES + form.kind();
+        const u32 place = (j - unit.step_begin) % MAX_LANES;
+        const u32 round = entry | place << 12 | (form.table() & 63) << 17 | form.shift() << 23 | (u32)(j == 0) << 31;
+        a.records[tile.units_before + j] = {(u32)((tile.start + unit.start) / 8), unit.len | exact << 16, form.word, round};
+    }
+}
+
+// One block: sizes and places of all chunks, whose streams have added theirs.
+extern "C" __global__ void __launch_bounds__(1024) place_chunks(const CoderArguments a) {
+    const u32 share = (a.chunk_count + blockDim.x - 1) / blockDim.x;
+    const u32 begin = min(threadIdx.x * share, a.chunk_count), end = min(begin + share, a.chunk_count);
+    u64 sum = 0;
+    for (u32 c = begin; c < end; c++) {
+        Chunk &chunk = a.chunks[c];
+        u32 bytes = 1;
+        if (chunk.code > 0) bytes = 2 + streams_of(chunk.code) * 2 * size_words(chunk.flags) + chunk.bytes;
+        chunk.bytes = bytes;
+        sum += (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    }
+    u64 total, at = block_scan(sum, total);
+    for (u32 c = begin; c < end; c++) {
+        Chunk &chunk = a.chunks[c];
+        chunk.offset = at + ALIGNMENT;
+        at += (chunk.bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    }
+    if (threadIdx.x == 0) a.totals[1] = total, a.totals[2] = 0;
+}
