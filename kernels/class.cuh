@@ -47,11 +47,16 @@ struct EncodeEntry {
 // All tables of the coder, one after the other.
 struct CoderTables {
     const EncodeEntry *encode;
-    // Frequency | start << 16, by the same index as `encode`.
-    const u32 *frequencies;
-    // Of the 2048 slots of each table: the token, and token | frequency << 8 | (slot - start) << 20.
+    // Decoding, by the same index as `encode`, of the tables of symbols: see rans_decode.cuh.
+    const u32 *entries;
+    // Of the 2048 slots of each table of symbols, those used most first: the token, and what to decode it with.
     const u8 *tokens;
     const u32 *slots;
+    // Place of each table of symbols in `tokens` and `slots`.
+    const u32 *ranks;
+    // See ClassTables in rans_decode.cuh.
+    const u16 *class_starts;
+    const u8 *class_tokens;
     // First entry of each table; the last number is the count of all entries.
     const u32 *first;
     // By class: cost in 2^-12 bit of a node whose |q| has 0, 1, 2, ... bits.
@@ -63,6 +68,8 @@ struct CoderTables {
     u32 class_count;
     // Tables of symbols. After them: classes by the groups of the slot's and the parent's last class, 64 equal tokens.
     u32 symbol_tables;
+    // Entries of the tables of symbols.
+    u32 entry_count, unused;
 
     // Number of the class of exact units; 0 is zero, then the quantized classes.
     __device__ __forceinline__ u32 exact_class() const { return class_count + 1; }
@@ -136,6 +143,8 @@ struct CoderArguments {
     // Bytes that `output` can take; nothing is written when it is too small.
     u64 capacity;
     u8 *choices;
+    // Decoding: the streams by length, see StreamOrder.
+    u32 *order;
     u32 tile_count, chunk_count, slots, bits, units_in_tile;
     // What a lane should have: see Split in codec/entropy/class/chunk.rs.
     u32 bits_per_lane, nodes_per_lane, least_bits_per_lane;
@@ -145,6 +154,17 @@ struct CoderArguments {
 
 __device__ __forceinline__ u32 lanes_of(u32 code) { return min(1u << (code - 1), MAX_LANES); }
 __device__ __forceinline__ u32 streams_of(u32 code) { return (1u << (code - 1)) / lanes_of(code); }
+
+// Decoding: numbers of streams in 32 lists, the longest streams in the first.
+struct StreamOrder {
+    static constexpr u32 LISTS = 32;
+    // Streams of each list; streams taken so far beyond the first of each warp.
+    u32 *counts, *taken, *lists;
+    // Of a list.
+    u32 capacity;
+    __device__ __forceinline__ StreamOrder(const CoderArguments &a)
+        : counts(a.order), taken(a.order + LISTS), lists(a.order + 2 * LISTS), capacity(a.chunk_count * MAX_STREAMS) {}
+};
 
 // Streams for a warp of a block: at first neighbours go to different multiprocessors, since they are alike in length; then, as
 // warps become free, the next one.

@@ -1,285 +1,413 @@
 // The class coder, decoding: one warp a stream. Nothing in a payload is trusted: every index is checked against the
 // sizes of its part before it is used, and a stream that does not add up marks its chunk.
-#include "class.cuh"
+#include "rans_decode.cuh"
 
-// In place of the last class of a slot that no tile has had yet.
-constexpr u32 NO_CLASS = 255;
-
-// Words of a window, and of the piece by which it moves on.
-constexpr u32 WINDOW = 64;
-constexpr u32 PIECE = 32;
-
-// The rANS states of a stream, a lane each, and its words. A window of words lies in registers, two words a lane, and moves on by
-// half its length; the next half is read long before it is needed.
-struct Decoder {
-    // The words from a place that 4 bytes divide; `end` words belong to the stream or stand before it.
-    const u32 *words;
-    u32 end, window, next, begin, at, state, below, lane;
-
-    __device__ __forceinline__ Decoder(const u16 *from, u32 count, u32 state, u32 lane) : state(state), below((1u << lane) - 1), lane(lane) {
-        const u32 skew = (u32)((u64)from >> 1 & 1);
-        words = (const u32 *)(from - skew);
-        at = skew;
-        begin = 0;
-        end = count + skew;
-        window = load(2 * lane);
-        next = load(WINDOW + 2 * lane);
-    }
-    // Two words; those behind the end are 0.
-    __device__ __forceinline__ u32 load(u32 word) const {
-        const u32 pair = word < end ? words[word / 2] : 0;
-        return word + 1 < end ? pair : pair & 0xffff;
-    }
-    __device__ __forceinline__ void move_on() {
-        const u32 kept = __shfl_down_sync(FULL, window, PIECE / 2), added = __shfl_up_sync(FULL, next, PIECE / 2);
-        window = lane < PIECE / 2 ? kept : added;
-        at -= PIECE;
-        begin += PIECE;
-        next = load(begin + WINDOW + 2 * lane);
-    }
-    // Ends a round: `x` is the state without its table's slot.
-    __device__ __forceinline__ void refill(u32 x, bool active) {
-        const bool takes = active & (x < STATE_MIN);
-        const u32 mask = __ballot_sync(FULL, takes);
-        const u32 i = at + __popc(mask & below);
-        const u32 pair = __shfl_sync(FULL, window, i / 2);
-        const u32 word = i & 1 ? pair >> 16 : pair & 0xffff;
-        x = takes ? x << 16 | word : x;
-        state = active ? x : state;
-        at += __popc(mask);
-        if (at >= PIECE) move_on();
-    }
-    // A token of a table given by its slots: token | frequency << 8 | (slot - start) << 20.
-    __device__ __forceinline__ u32 get(const u32 *slots, bool active) {
-        const u32 entry = slots[state & (PROB_SUM - 1)];
-        refill((entry >> 8 & 0xfff) * (state >> PROB_BITS) + (entry >> 20), active);
-        return entry & 0xff;
-    }
-    // Of a table given by the token of each slot, and frequency | start << 16 of each token.
-    __device__ __forceinline__ u32 get(const u8 *tokens, const u32 *frequencies, bool active) {
-        const u32 slot = state & (PROB_SUM - 1), token = tokens[slot], f = frequencies[token];
-        refill((f & 0xffff) * (state >> PROB_BITS) + slot - (f >> 16), active);
-        return token;
-    }
-    __device__ __forceinline__ bool used_up() const { return begin + at == end; }
+// What to do with a unit, in one word. Group of its class << 29, and for a class with a table: whether by slots << 28, raw bits a
+// node << 24, first of its entries << 14, place in shared memory / 16. For exact units: table << 8, shift.
+struct Task {
+    u32 word;
+    __device__ __forceinline__ Task(u32 word) : word(word) {}
+    __device__ __forceinline__ u32 group() const { return word >> 29; }
+    __device__ __forceinline__ bool zero() const { return group() == 1; }
+    __device__ __forceinline__ bool exact() const { return group() == CLASS_GROUPS - 1; }
+    __device__ __forceinline__ bool by_slots() const { return word >> 28 & 1; }
+    __device__ __forceinline__ u32 raw() const { return word >> 24 & 15; }
+    __device__ __forceinline__ u32 first() const { return word >> 14 & 1023; }
+    __device__ __forceinline__ u32 place() const { return (word & 0x3fff) * 16; }
+    __device__ __forceinline__ u32 table() const { return word >> 8 & 255; }
+    __device__ __forceinline__ u32 shift() const { return word & 255; }
 };
 
-// The tables of symbols in shared memory: the first ones by slots, the others by tokens and frequencies.
-struct SharedTables {
-    const u32 *slots, *frequencies, *first;
-    const u8 *tokens;
-    u32 by_slots;
+// A unit in two words: start | length << 16, slot | slot of its parent << 10 | end of its step << 20.
+constexpr u32 UNIT_BITS = 10;
+constexpr u32 UNIT_MASK = (1u << UNIT_BITS) - 1;
 
-    // Copies them; `memory` behind them is returned.
-    __device__ char *load(const CoderArguments &a, char *memory) {
-        const u32 count = a.tables.symbol_tables, entries = a.tables.first[count];
-        by_slots = a.tables_by_slots;
-        u32 *to_slots = (u32 *)memory, *to_frequencies = to_slots + by_slots * PROB_SUM;
-        u32 *to_first = to_frequencies + (entries + 3) / 4 * 4;
-        u8 *to_tokens = (u8 *)(to_first + (count + 4) / 4 * 4);
-        const u32 tokens_left = (count - by_slots) * PROB_SUM;
-        for (u32 i = threadIdx.x; i < by_slots * PROB_SUM / 4; i += blockDim.x) ((uint4 *)to_slots)[i] = ((const uint4 *)a.tables.slots)[i];
-        for (u32 i = threadIdx.x; i < entries; i += blockDim.x) to_frequencies[i] = a.tables.frequencies[i];
-        for (u32 i = threadIdx.x; i <= count; i += blockDim.x) to_first[i] = a.tables.first[i];
-        for (u32 i = threadIdx.x; i < tokens_left / 16; i += blockDim.x) {
-            ((uint4 *)to_tokens)[i] = ((const uint4 *)(a.tables.tokens + by_slots * PROB_SUM))[i];
+// Shared memory of a block: see `decoder_shared` in codec/backend/cuda/pyramid/coder.rs.
+struct Memory {
+    char *base;
+    u32 *slots, *entries, *tasks;
+    u8 *tokens;
+    ClassTables classes;
+    // Where this warp's part starts: its window, its units and what to do with them, and the group of the last class of each slot
+    // (0 in place of a slot that does not exist).
+    u32 mine, unit_count;
+
+    __device__ __forceinline__ Memory(const CoderArguments &a, char *memory) : base(memory) {
+        const u32 table_count = a.tables.symbol_tables;
+        slots = (u32 *)memory;
+        tokens = (u8 *)(slots + a.tables_by_slots * PROB_SUM);
+        entries = (u32 *)(tokens + (table_count - a.tables_by_slots) * PROB_SUM);
+        u16 *starts = (u16 *)(entries + (a.tables.entry_count + 3) / 4 * 4);
+        u8 *class_tokens = (u8 *)(starts + CLASS_GROUPS * CLASS_GROUPS * ClassTables::ROW);
+        classes = {starts, class_tokens};
+        tasks = (u32 *)(class_tokens + CLASS_GROUPS * CLASS_GROUPS * (PROB_SUM / ClassTables::PIECE));
+        // one more than there are can be read
+        unit_count = (a.units_in_tile + 4) / 4 * 4;
+        const u32 of_warp = sizeof(u16) * WINDOW + 12 * unit_count + (a.slots + 16) / 16 * 16;
+        mine = (u32)((char *)(tasks + ClassTables::TOKENS) - memory) + threadIdx.x / 32 * of_warp;
+    }
+    __device__ __forceinline__ uint2 *units() const { return (uint2 *)(base + mine + sizeof(u16) * WINDOW); }
+    __device__ __forceinline__ u32 *unit_tasks() const { return (u32 *)(units() + unit_count); }
+    __device__ __forceinline__ u8 *last() const { return (u8 *)(unit_tasks() + unit_count); }
+    // Copies what all warps share.
+    __device__ void fill(const CoderArguments &a) {
+        const auto copy = [](void *to, const void *from, u32 bytes) {
+            for (u32 i = threadIdx.x; i < bytes / 16; i += blockDim.x) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+        };
+        const CoderTables &t = a.tables;
+        constexpr u32 CLASS_TABLES = CLASS_GROUPS * CLASS_GROUPS;
+        copy(slots, t.slots, a.tables_by_slots * PROB_SUM * 4);
+        copy(tokens, t.tokens + a.tables_by_slots * PROB_SUM, (t.symbol_tables - a.tables_by_slots) * PROB_SUM);
+        copy(entries, t.entries, (t.entry_count + 3) / 4 * 16);
+        copy((void *)classes.starts, t.class_starts, CLASS_TABLES * ClassTables::ROW * 2);
+        copy((void *)classes.tokens, t.class_tokens, CLASS_TABLES * (PROB_SUM / ClassTables::PIECE));
+        for (u32 kind = threadIdx.x; kind < ClassTables::TOKENS; kind += blockDim.x) {
+            u32 word = t.groups[kind] << 29;
+            if (kind > 0 && kind < t.exact_class()) {
+                const u32 table = t.classes[kind - 1] & 255, raw = t.classes[kind - 1] >> 8, rank = t.ranks[table];
+                word |= raw << 24 | t.first[table] << 14 | (u32)(table_of(rank, a) - base) / 16;
+                if (rank < a.tables_by_slots) word |= 1u << 28;
+            }
+            tasks[kind] = word;
         }
-        slots = to_slots, frequencies = to_frequencies, first = to_first, tokens = to_tokens;
-        return (char *)(to_tokens + tokens_left);
     }
-    __device__ __forceinline__ u32 escape(u32 table) const { return first[table + 1] - first[table] - 1; }
-    __device__ __forceinline__ u32 get(Decoder &rans, u32 table, bool active) const {
-        if (table < by_slots) return rans.get(slots + table * PROB_SUM, active);
-        return rans.get(tokens + (table - by_slots) * PROB_SUM, frequencies + first[table], active);
+    __device__ __forceinline__ const char *table_of(u32 rank, const CoderArguments &a) const {
+        if (rank < a.tables_by_slots) return (const char *)(slots + rank * PROB_SUM);
+        return (const char *)(tokens + (rank - a.tables_by_slots) * PROB_SUM);
     }
 };
+
+// What stands behind the words of a stream: symbols and values by which lanes replace those that they escaped from, raw bits.
+template <class D> struct Lists {
+    // Where the symbols and deltas of the tile go.
+    i16 *q;
+    D *delta;
+    const u16 *escapes, *exact;
+    // Raw bits in words, from a place that 4 bytes divide; the next bit, and one past the last, counted from there.
+    const u32 *raw;
+    u32 raw_at, raw_end;
+    u32 escapes_left, exact_left, below;
+    bool broken;
+
+    // Of the lanes that ask: the next exact values.
+    __device__ __noinline__ D exact_value(bool asks) {
+        const u32 mask = __ballot_sync(FULL, asks), index = __popc(mask & below), count = __popc(mask);
+        D value = 0;
+        constexpr u32 PIECES = sizeof(D) / 2;
+        if (asks && index < exact_left) {
+            for (u32 k = 0; k < PIECES; k++) value |= (D)exact[index * PIECES + k] << (16 * k);
+        }
+        broken |= count > exact_left;
+        exact_left -= min(count, exact_left);
+        exact += PIECES * count;
+        return value;
+    }
+    // Of the lanes that escaped: their symbols; an exact one's delta goes to its place.
+    __device__ __noinline__ void symbols(bool escaped, u32 to) {
+        const u32 mask = __ballot_sync(FULL, escaped), index = __popc(mask & below), count = __popc(mask);
+        const i16 symbol = escaped && index < escapes_left ? (i16)escapes[index] : 0;
+        broken |= count > escapes_left;
+        escapes_left -= min(count, escapes_left);
+        escapes += count;
+        if (escaped) q[to] = symbol;
+        const bool is_exact = symbol == EXACT;
+        if (!__any_sync(FULL, is_exact)) return;
+        const D value = exact_value(is_exact);
+        if (is_exact) delta[to] = value;
+    }
+};
+
+// At most 32 raw bits.
+__device__ __forceinline__ u32 raw_bits(const u32 *raw, u32 bit, u32 width) {
+    return __funnelshift_r(raw[bit / 32], raw[bit / 32 + 1], bit) & (u32)((1ull << width) - 1);
+}
 
 template <class D> struct StreamDecoder {
     const CoderArguments &a;
-    const SharedTables &tables;
+    const Memory &memory;
+    Lists<D> &lists;
     Decoder rans;
-    const u16 *escapes, *exact, *raw;
-    u32 escape_count, exact_count, raw_words;
     u32 lanes, lane;
-    u32 escape_at, exact_at;
-    u64 raw_at;
-    bool broken;
+    // The symbols of the tile.
+    i16 *q;
 
-    __device__ __forceinline__ D exact_value(u32 index) const {
-        D value = 0;
-        constexpr u32 PIECES = sizeof(D) / 2;
-        if (index < exact_count) {
-            for (u32 k = 0; k < PIECES; k++) value |= (D)exact[index * PIECES + k] << (16 * k);
-        }
-        return value;
+    __device__ __forceinline__ StreamDecoder(const CoderArguments &a, const Memory &memory, Lists<D> &lists, const Stream &stream, u32 lanes,
+                                             u32 lane)
+        : a(a), memory(memory), lists(lists),
+          rans(words_of(a, stream, lanes), stream.words, state_of(a, stream, lanes, lane), memory.base, memory.mine, lane), lanes(lanes), lane(lane), q(a.q) {
+        lists.escapes = words_of(a, stream, lanes) + stream.words;
+        lists.exact = lists.escapes + stream.escapes;
+        lists.escapes_left = stream.escapes;
+        lists.exact_left = stream.exact;
+        lists.broken = false;
+        const u16 *bits = lists.exact + stream.exact * (u32)(sizeof(D) / 2);
+        const u32 skew = (u32)((u64)bits >> 1 & 1);
+        lists.raw = (const u32 *)(bits - skew);
+        lists.raw_at = 16 * skew;
+        lists.raw_end = lists.raw_at + 8 * stream.raw;
     }
-    __device__ __forceinline__ u64 raw_bits(u64 bit, u32 width) const {
-        u64 value = 0;
-        u32 have = 0;
-        while (have < width) {
-            const u64 word = (bit + have) / 16;
-            const u32 skip = (u32)((bit + have) % 16);
-            const u64 piece = word < raw_words ? (u64)raw[word] >> skip : 0;
-            value |= piece << have;
-            have += 16 - skip;
-        }
-        return width < 64 ? value & ((1ull << width) - 1) : value;
+    static __device__ __forceinline__ const u16 *words_of(const CoderArguments &a, const Stream &stream, u32 lanes) {
+        return (const u16 *)(a.output + stream.first_word) + 2 * lanes;
     }
-    // Raw bits of a quantized node: at most 8, so that two words hold them.
-    __device__ __forceinline__ u32 few_raw_bits(u32 bit, u32 width) const {
-        const u32 word = bit / 16;
-        const u32 low = word < raw_words ? raw[word] : 0, high = word + 1 < raw_words ? raw[word + 1] : 0;
-        return (low | high << 16) >> (bit % 16) & ((1u << width) - 1);
+    static __device__ __forceinline__ u32 state_of(const CoderArguments &a, const Stream &stream, u32 lanes, u32 lane) {
+        const u16 *states = (const u16 *)(a.output + stream.first_word) + 2 * lane;
+        return lane < lanes ? states[0] | (u32)states[1] << 16 : STATE_MIN;
     }
-    __device__ void expect_raw(u32 len, u32 width) { broken = broken || raw_at + (u64)len * width > 16 * (u64)raw_words; }
 
-    // A token of one of the tables that are not in shared memory.
-    __device__ __forceinline__ u32 rare(u32 table, bool active) { return rans.get(a.tables.slots + table * PROB_SUM, active); }
-    // The class rounds of a tile; leaves the last class of each slot in `last` and the forms of the units in `forms`.
-    __device__ void classes(const Unit *units, u32 count, u8 *last, u32 *forms) {
+    // Whether so many raw bits are left; if not, the stream is broken.
+    __device__ __forceinline__ bool has_raw(u32 len, u32 width) {
+        const bool has = len * width <= lists.raw_end - lists.raw_at;
+        if (!has) lists.broken = true;
+        return has;
+    }
+
+    // The units of a tile of this shape, for the warp's memory; returns their number.
+    __device__ u32 load_units(u32 shape) {
+        const u32 first = a.unit_first[shape], count = a.unit_first[shape + 1] - first;
+        __syncwarp();
+        for (u32 i = lane; i < count; i += 32) {
+            const Unit unit = a.units[first + i];
+            const u32 parent = unit.parent == NONE ? a.slots : unit.parent;
+            memory.units()[i] = {unit.start | unit.len << 16, unit.slot | parent << UNIT_BITS | unit.step_end << 2 * UNIT_BITS};
+        }
+        __syncwarp();
+        return count;
+    }
+    // Symbols of the tile, with the padding between units.
+    __device__ __forceinline__ u32 tile_len(u32 unit_count) const {
+        const u32 last = memory.units()[unit_count - 1].x;
+        return ((last & 0xffff) + (last >> 16) + 7) & ~7u;
+    }
+    // The class rounds of a tile: what to do with each unit.
+    __device__ __forceinline__ void classes(u32 count) {
         u32 end;
         for (u32 begin = 0; begin < count; begin = end) {
-            end = min(units[begin].step_end, begin + lanes);
+            end = min(memory.units()[begin].y >> 2 * UNIT_BITS, begin + lanes);
             const bool active = lane < lanes && begin + lane < end;
-            const Unit unit = units[active ? begin + lane : begin];
-            const u32 own = last[unit.slot], parent = unit.parent == NONE ? NO_CLASS : last[unit.parent];
-            const u32 kind = rare(a.tables.after(own == NO_CLASS ? NONE : own, parent == NO_CLASS ? NONE : parent), active);
-            u32 table = 0, shift = 0;
-            const bool is_exact = active && kind == a.tables.exact_class();
+            const u32 unit = memory.units()[active ? begin + lane : begin].y, slot = unit & UNIT_MASK;
+            const u32 own = memory.last()[slot], parent = memory.last()[unit >> UNIT_BITS & UNIT_MASK];
+            // enough for three rounds
+            rans.advance();
+            Task task(memory.tasks[memory.classes.get(rans, own, parent, active)]);
+            const bool is_exact = active && task.exact();
             if (__any_sync(FULL, is_exact)) {
-                table = rare(a.tables.uniform(), is_exact);
-                shift = rare(a.tables.uniform(), is_exact);
+                const u32 table = rans.uniform(is_exact), shift = rans.uniform(is_exact);
+                if (is_exact) task.word |= table << 8 | shift;
             }
             __syncwarp();
             if (active) {
-                last[unit.slot] = (u8)kind;
-                forms[begin + lane] = is_exact ? Form(kind, table, shift).word : Form(kind, 0, 0).word;
+                memory.last()[slot] = (u8)task.group();
+                memory.unit_tasks()[begin + lane] = task.word;
             }
             __syncwarp();
         }
     }
-    // Of the lanes that escaped: their symbols from the list; an exact one's delta goes to its place.
-    __device__ __forceinline__ i16 escaped_symbol(bool escaped, i16 q, u64 node) {
-        const u32 mask = __ballot_sync(FULL, escaped), index = escape_at + __popc(mask & rans.below);
-        if (escaped) q = index < escape_count ? (i16)escapes[index] : 0;
-        escape_at += __popc(mask);
-        const bool is_exact = escaped && q == EXACT;
-        const u32 exacts = __ballot_sync(FULL, is_exact);
-        if (is_exact) ((D *)a.delta)[node] = exact_value(exact_at + __popc(exacts & rans.below));
-        exact_at += __popc(exacts);
-        return q;
+    // Symbol of a node that has RAW bits, the next ones from `bit` on.
+    template <bool RAW> __device__ __forceinline__ i16 symbol(u32 entry, u32 bits, u32 width) const {
+        return RAW ? unzigzag(token_of(entry) << width | bits) : (i16)symbol_of(entry);
     }
-    // The symbols of a unit, a round of lanes at a time: `get` decodes a token, `raw` gives a node's raw bits.
-    template <class G, class R> __device__ __forceinline__ void rounds(u64 start, u32 len, u32 escape, G get, R raw) {
-        const auto round = [&](u32 i, bool active) {
-            const u32 token = get(active);
-            i16 q = unzigzag(raw(token, i, active));
-            const bool escaped = active && token == escape;
-            if (__any_sync(FULL, escaped)) q = escaped_symbol(escaped, q, start + i);
-            if (active) a.q[start + i] = q;
-        };
-        u32 i = lane;
+    // Puts the symbols of lanes that escaped in the last rounds in place; `to`: of this lane's node of the first round.
+    __device__ __forceinline__ void replace_escaped(const u32 (&entries)[BATCH], u32 to, u32 stride) {
+        u32 any = 0;
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) any |= entries[k];
+        any &= ESCAPE;
+        keep(any);
+        if (!__any_sync(FULL, any != 0)) return;
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) lists.symbols((entries[k] & ESCAPE) != 0, to + k * stride);
+    }
+    // The symbols of a unit, a round of lanes at a time, from this lane's first node on.
+    template <bool RAW, class L> __device__ __forceinline__ void rounds(u32 start, u32 len, const L &lookup, u32 width) {
+        const u32 *raw = RAW ? lists.raw : nullptr;
+        u32 bit = RAW ? lists.raw_at + lane * width : 0, left = len, entries[BATCH], bits[BATCH];
+        i16 *to = q + start + lane;
         if (lanes == 32) {
-            for (u32 whole = len / 32; whole > 0; whole--, i += 32) round(i, true);
+#pragma unroll 1
+            for (; left >= 32 * BATCH; left -= 32 * BATCH) {
+                rans.advance();
+#pragma unroll
+                for (u32 k = 0; k < BATCH; k++) bits[k] = RAW ? raw_bits(raw, bit + 32 * k * width, width) : 0;
+#pragma unroll
+                for (u32 k = 0; k < BATCH; k++) {
+                    entries[k] = rans.get(lookup, true);
+                    to[32 * k] = symbol<RAW>(entries[k], bits[k], width);
+                }
+                replace_escaped(entries, start + lane + len - left, 32);
+                to += 32 * BATCH;
+                bit += 32 * BATCH * width;
+            }
         }
-        for (u32 left = i - lane; left < len; left += lanes) round(left + lane, lane < lanes && left + lane < len);
-    }
-    __device__ void quantized(u64 start, u32 len, u32 kind) {
-        const u32 packed = a.tables.classes[kind - 1], table = packed & 255, shift = packed >> 8, escape = tables.escape(table);
-        expect_raw(len, shift);
-        const auto plain = [](u32 token, u32, bool) { return token; };
-        if (shift > 0) {
-            rounds(start, len, escape, [&](bool active) { return tables.get(rans, table, active); },
-                   [&](u32 token, u32 i, bool active) {
-                       return active ? token << shift | few_raw_bits((u32)raw_at + i * shift, shift) : 0;
-                   });
-        } else if (table < tables.by_slots) {
-            const u32 *slots = tables.slots + table * PROB_SUM;
-            rounds(start, len, escape, [&](bool active) { return rans.get(slots, active); }, plain);
-        } else {
-            rounds(start, len, escape, [&](bool active) { return tables.get(rans, table, active); }, plain);
+#pragma unroll 1
+        while (left > 0) {
+            const u32 first = start + lane + len - left;
+            rans.advance();
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                entries[k] = 0;
+                if (left == 0) continue;
+                const u32 count = min(lanes, left);
+                const bool active = lane < count;
+                const u32 entry = rans.get(lookup, active);
+                entries[k] = active ? entry : 0;
+                if (active) *to = symbol<RAW>(entry, RAW ? raw_bits(raw, bit, width) : 0, width);
+                to += lanes;
+                bit += lanes * width;
+                left -= count;
+            }
+            replace_escaped(entries, first, lanes);
         }
-        raw_at += (u64)len * shift;
     }
-    __device__ void exact_unit(u64 start, u32 len, const Form &form) {
-        const u32 table = form.table();
-        const bool coded = table != ALL_EQUAL && table != PLAIN;
-        const u32 width = table == PLAIN ? a.bits : form.shift();
-        if ((coded && table >= a.tables.symbol_tables) || (table != PLAIN && width >= a.bits)) {
-            broken = true;
+    __device__ __forceinline__ void quantized(u32 start, u32 len, const Task &task) {
+        const BySlots by_slots = {memory.base, task.place()};
+        const ByTokens by_tokens = {(const u8 *)(memory.base + task.place()), memory.entries + task.first()};
+        if (task.raw() == 0) {
+            if (task.by_slots()) rounds<false>(start, len, by_slots, 0);
+            else rounds<false>(start, len, by_tokens, 0);
             return;
         }
-        const u32 escape = coded ? tables.escape(table) : 0;
-        expect_raw(len, width);
-        for (u32 i = 0; i < len; i += lanes) {
-            const bool active = lane < lanes && i + lane < len;
-            const u32 token = coded ? tables.get(rans, table, active) : 0;
-            u64 value = active ? raw_bits(raw_at + (u64)(i + lane) * width, width) : 0;
-            if (coded && active) value |= (u64)token << width;
-            const bool escaped = coded && active && token == escape;
-            const u32 mask = __ballot_sync(FULL, escaped);
-            if (escaped) value = exact_value(exact_at + __popc(mask & rans.below));
-            exact_at += __popc(mask);
-            if (__any_sync(FULL, value != (D)value)) broken = true;
+        if (!has_raw(len, task.raw())) return;
+        if (task.by_slots()) rounds<true>(start, len, by_slots, task.raw());
+        else rounds<true>(start, len, by_tokens, task.raw());
+        lists.raw_at += len * task.raw();
+    }
+    // An entry of any table.
+    __device__ __forceinline__ u32 entry_of(u32 table, bool active) {
+        const u32 rank = a.tables.ranks[table];
+        const char *place = memory.table_of(rank, a);
+        if (rank < a.tables_by_slots) return rans.get(BySlots{memory.base, (u32)(place - memory.base)}, active);
+        return rans.get(ByTokens{(const u8 *)place, memory.entries + a.tables.first[table]}, active);
+    }
+    __device__ __forceinline__ void exact_unit(u32 start, u32 len, const Task &task) {
+        const u32 table = task.table(), width = table == PLAIN ? a.bits : task.shift();
+        const bool coded = table != ALL_EQUAL && table != PLAIN;
+        if ((coded && table >= a.tables.symbol_tables) || (table != PLAIN && width >= a.bits)) {
+            lists.broken = true;
+            return;
+        }
+        if (!has_raw(len, width)) return;
+        for (u32 first = 0; first < len; first += lanes) {
+            const u32 i = first + lane;
+            const bool active = lane < lanes && i < len;
+            rans.advance();
+            const u32 entry = coded ? entry_of(table, active) : 0;
+            const u32 bit = lists.raw_at + i * width;
+            u64 value = active && width > 0 ? raw_bits(lists.raw, bit, min(width, 32u)) : 0;
+            if (active && width > 32) value |= (u64)raw_bits(lists.raw, bit + 32, width - 32) << 32;
+            if (coded && active) value |= (u64)token_of(entry) << width;
+            const bool escaped = active && entry & ESCAPE;
+            if (__any_sync(FULL, escaped)) {
+                const D listed = lists.exact_value(escaped);
+                if (escaped) value = listed;
+            }
+            if (__any_sync(FULL, value != (D)value)) lists.broken = true;
             if (active) {
-                a.q[start + i + lane] = EXACT;
-                ((D *)a.delta)[start + i + lane] = (D)value;
+                q[start + i] = EXACT;
+                lists.delta[start + i] = (D)value;
             }
         }
-        raw_at += (u64)len * width;
+        lists.raw_at += len * width;
     }
     // Units start at multiples of 16 bytes, and what lies between them is nobody's.
-    __device__ void zeros(u64 start, u32 len) {
+    __device__ __forceinline__ void zeros(u32 start, u32 len) {
         const uint4 zero = {0, 0, 0, 0};
-        for (u32 i = lane; i < (len + 7) / 8; i += 32) ((uint4 *)(a.q + start))[i] = zero;
+        uint4 *to = (uint4 *)(q + start);
+#pragma unroll 1
+        for (u32 i = lane; i < (len + 7) / 8; i += 32) to[i] = zero;
+    }
+    // The tile whose symbols start at `start`.
+    __device__ __forceinline__ void tile(u64 start, u32 unit_count) {
+        classes(unit_count);
+        q = a.q + start;
+        lists.q = q;
+        lists.delta = (D *)a.delta + start;
+        u32 word = memory.unit_tasks()[0], place = memory.units()[0].x;
+#pragma unroll 1
+        for (u32 j = 0; j < unit_count; j++) {
+            const Task task(word);
+            const u32 first = place & 0xffff, len = place >> 16;
+            // the next unit is known before this one is done
+            word = memory.unit_tasks()[j + 1];
+            place = memory.units()[j + 1].x;
+            if (task.zero()) zeros(first, len);
+            else if (task.exact()) exact_unit(first, len, task);
+            else quantized(first, len, task);
+        }
+        __syncwarp();
     }
     // Whether every part was used up and every lane is back at its start.
-    __device__ bool finished() {
-        const u64 left = 16 * (u64)raw_words - raw_at;
-        bool good = !broken && rans.used_up() && escape_at == escape_count && exact_at == exact_count && left < 16;
-        if (good) good = raw_bits(raw_at, (u32)left) == 0;
+    __device__ __forceinline__ bool finished() {
+        const u32 left = lists.raw_end - lists.raw_at;
+        bool good = !lists.broken && rans.used_up() && lists.escapes_left == 0 && lists.exact_left == 0 && left < 16;
+        if (good && left > 0) good = raw_bits(lists.raw, lists.raw_at, left) == 0;
         return __all_sync(FULL, good && (lane >= lanes || rans.state == STATE_MIN));
     }
 };
 
+// Streams for a warp, the longest first: neighbours in length go to different multiprocessors.
+struct SortedStreams {
+    const StreamOrder order;
+    u32 end, next;
+    __device__ __forceinline__ SortedStreams(const CoderArguments &a) : order(a), next(threadIdx.x / 32 * gridDim.x + blockIdx.x) {
+        const u32 lane = threadIdx.x & 31;
+        end = order.counts[lane];
+        for (u32 by = 1; by < 32; by <<= 1) {
+            const u32 other = __shfl_up_sync(FULL, end, by);
+            if (lane >= by) end += other;
+        }
+    }
+    // False when there is none left.
+    __device__ __forceinline__ bool take(u32 &stream) {
+        const u32 lane = threadIdx.x & 31, longer = __ballot_sync(FULL, end > next);
+        if (longer == 0) return false;
+        const u32 bucket = __ffs((i32)longer) - 1;
+        const u32 before = __shfl_sync(FULL, end, bucket - 1);
+        stream = order.lists[bucket * order.capacity + next - (bucket > 0 ? before : 0)];
+        u32 taken = 0;
+        if (lane == 0) taken = atomicAdd(order.taken, 1u);
+        next = __shfl_sync(FULL, taken, 0) + gridDim.x * (blockDim.x / 32);
+        return true;
+    }
+};
+
+// A chunk without symbols: its streams share the work.
+__device__ __forceinline__ void clear(const CoderArguments &a, const Chunk &chunk, u32 share) {
+    const u64 begin = a.tiles[chunk.tile].start / 8, count = a.tiles[chunk.tile_end].start / 8 - begin;
+    const u64 end = begin + (share + 1) * count / MAX_STREAMS;
+    const uint4 zero = {0, 0, 0, 0};
+    for (u64 i = begin + share * count / MAX_STREAMS + (threadIdx.x & 31); i < end; i += 32) ((uint4 *)a.q)[i] = zero;
+}
+
 template <class D> __device__ void decode_streams(const CoderArguments &a) {
-    SHARED_MEMORY(memory);
-    SharedTables tables;
-    u32 *all_forms = (u32 *)tables.load(a, memory);
+    SHARED_MEMORY(shared);
+    Memory memory(a, shared);
+    memory.fill(a);
     __syncthreads();
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32, per_warp = (max(a.slots, a.units_in_tile) + 15) / 16 * 16;
-    u32 *forms = all_forms + warp * per_warp;
-    u8 *last = (u8 *)(all_forms + STREAM_WARPS * per_warp) + warp * per_warp;
-    const u32 count = (u32)a.totals[0];
-    Queue queue(a);
-    for (u32 s = queue.take(); s < count; s = queue.take()) {
+    const u32 lane = threadIdx.x & 31;
+    Lists<D> lists = {a.q, (D *)a.delta, nullptr, nullptr, nullptr, 0, 0, 0, 0, (1u << lane) - 1, false};
+    SortedStreams streams(a);
+    for (u32 s; streams.take(s);) {
         const Stream stream = a.streams[s];
         const Chunk chunk = a.chunks[stream.chunk];
-        const u32 lanes = lanes_of(chunk.code);
-        const u16 *states = (const u16 *)(a.output + stream.first_word), *words = states + 2 * lanes;
-        u32 state = STATE_MIN;
-        if (lane < lanes) state = states[2 * lane] | (u32)states[2 * lane + 1] << 16;
-        const u16 *escapes = words + stream.words, *exact = escapes + stream.escapes;
-        const u16 *raw = exact + stream.exact * (u32)(sizeof(D) / 2);
-        StreamDecoder<D> decoder = {a,         tables,         Decoder(words, stream.words, state, lane), escapes, exact, raw, stream.escapes, stream.exact,
-                                    stream.raw / 2, lanes, lane, 0, 0, 0, false};
-        for (u32 i = lane; i < a.slots; i += 32) last[i] = NO_CLASS;
-        __syncwarp();
+        if (chunk.code == 0) {
+            clear(a, chunk, stream.index);
+            continue;
+        }
+        StreamDecoder<D> decoder(a, memory, lists, stream, lanes_of(chunk.code), lane);
+        for (u32 i = lane; i <= a.slots; i += 32) memory.last()[i] = 0;
         const u32 end = stream_tile(chunk, stream.index + 1);
-        for (u32 t = stream_tile(chunk, stream.index); t < end && !decoder.broken; t++) {
-            const Tile tile = a.tiles[t];
-            const Unit *units = a.units + a.unit_first[tile.shape];
-            const u32 unit_count = a.unit_first[tile.shape + 1] - a.unit_first[tile.shape];
-            decoder.classes(units, unit_count, last, forms);
-            for (u32 j = 0; j < unit_count; j++) {
-                const Form form(forms[j]);
-                const u64 start = tile.start + units[j].start;
-                const u32 len = units[j].len;
-                if (form.kind() == 0) decoder.zeros(start, len);
-                else if (form.kind() == a.tables.exact_class()) decoder.exact_unit(start, len, form);
-                else decoder.quantized(start, len, form.kind());
-            }
-            __syncwarp();
+        const u32 first = stream_tile(chunk, stream.index);
+        u64 start = a.tiles[first].start;
+        u32 shapes = 0, loaded = NONE, unit_count = 0;
+        for (u32 t = first; t < end && !lists.broken; t++) {
+            // the shapes of the next 32 tiles
+            if ((t - first) % 32 == 0) shapes = a.tiles[min(t + lane, end - 1)].shape;
+            const u32 shape = __shfl_sync(FULL, shapes, t - first);
+            if (shape != loaded) unit_count = decoder.load_units(shape);
+            loaded = shape;
+            decoder.tile(start, unit_count);
+            // one tile follows the other
+            start += decoder.tile_len(unit_count);
         }
         if (!decoder.finished() && lane == 0) atomicOr(&a.chunks[stream.chunk].error, 1u);
     }

@@ -1,76 +1,68 @@
-// The class coder, decoding: the headers of all chunks and the list of their streams. Nothing in a payload is trusted.
+// The class coder, decoding: the headers of all chunks and the lists of their streams. Nothing in a payload is trusted.
 #include "class.cuh"
 
-// Byte `i` of a payload.
+// Raw bits of a stream have no more bytes than this: fewer than a chunk of plain values.
+constexpr u32 MOST_RAW = 1u << 28;
+
 __device__ __forceinline__ u32 read_size(const u8 *bytes, u32 width) {
     u32 size = bytes[0] | bytes[1] << 8;
     if (width == 4) size |= (u32)bytes[2] << 16 | (u32)bytes[3] << 24;
     return size;
 }
 
-// Streams of a chunk by its header; 0 when there are none, or when the header is not sound (then `error` is set).
-__device__ u32 parse_header(const CoderArguments &a, Chunk &chunk) {
-    const u8 *payload = a.output + chunk.offset;
-    chunk.error = 1;
-    chunk.code = chunk.flags = 0;
-    if (chunk.bytes == 0) return 0;
-    const u32 code = payload[0];
-    if (code == 0) {
-        chunk.error = chunk.bytes != 1;
-        return 0;
-    }
-    if (code > 10 || chunk.bytes < 2 || payload[1] > (HAS_LISTS | WIDE_SIZES)) return 0;
-    const u32 width = payload[1] & WIDE_SIZES ? 4 : 2, sizes = payload[1] & HAS_LISTS ? 4 : 1;
-    u64 total = 2 + streams_of(code) * sizes * width;
-    if (total > chunk.bytes) return 0;
-    for (u32 s = 0; s < streams_of(code); s++) {
+// The list for a stream that takes about `work` rounds: four lists for each doubling.
+__device__ __forceinline__ u32 list_of(u32 work) {
+    constexpr u32 LONGEST = 16 * 4;
+    const u32 doublings = bit_length(work | 4) - 1;
+    const u32 place = 4 * doublings + (work >> (doublings - 2) & 3);
+    return min(LONGEST - min(place, LONGEST), StreamOrder::LISTS - 1);
+}
+
+// Sixteen threads a chunk, one a stream. A chunk without symbols has streams too, which share the work of clearing.
+extern "C" __global__ void __launch_bounds__(256) parse_chunks(const CoderArguments a) {
+    const u32 c = (blockIdx.x * blockDim.x + threadIdx.x) / MAX_STREAMS, s = threadIdx.x % MAX_STREAMS;
+    const bool exists = c < a.chunk_count;
+    const u64 offset = exists ? a.chunks[c].offset : 0;
+    const u32 bytes = exists ? a.chunks[c].bytes : 0;
+    const u8 *payload = a.output + offset;
+    const u32 code = bytes > 0 ? payload[0] : 255, flags = bytes > 1 ? payload[1] : 255;
+    const bool coded = code >= 1 && code <= 10 && flags <= (HAS_LISTS | WIDE_SIZES);
+    const u32 lanes = coded ? lanes_of(code) : 0, streams = coded ? streams_of(code) : 0;
+    const u32 width = flags & WIDE_SIZES ? 4 : 2, sizes = flags & HAS_LISTS ? 4 : 1, header = 2 + streams * sizes * width;
+    Stream stream = {c, s, 0, 0, 0, 0, 0, 0};
+    bool sound = coded && header <= bytes;
+    u64 size = 0;
+    if (sound && s < streams) {
         const u8 *at = payload + 2 + s * sizes * width;
-        total += 4 * lanes_of(code) + 2 * (u64)read_size(at, width);
-        if (sizes == 1) continue;
-        const u32 raw = read_size(at + 3 * width, width);
-        if (raw % 2) return 0;
-        total += 2 * (u64)read_size(at + width, width) + (u64)read_size(at + 2 * width, width) * (a.bits / 8) + raw;
-    }
-    if (total != chunk.bytes) return 0;
-    chunk.code = code;
-    chunk.flags = payload[1];
-    chunk.error = 0;
-    return streams_of(code);
-}
-
-// One block: reads the headers of all chunks and lists their streams.
-extern "C" __global__ void __launch_bounds__(1024) parse_chunks(const CoderArguments a) {
-    const u32 share = (a.chunk_count + blockDim.x - 1) / blockDim.x;
-    const u32 begin = min(threadIdx.x * share, a.chunk_count), end = min(begin + share, a.chunk_count);
-    u64 count = 0;
-    for (u32 c = begin; c < end; c++) count += parse_header(a, a.chunks[c]);
-    u64 total, first = block_scan(count, total);
-    for (u32 c = begin; c < end; c++) {
-        const Chunk &chunk = a.chunks[c];
-        if (chunk.code == 0) continue;
-        const u8 *payload = a.output + chunk.offset;
-        const u32 width = chunk.flags & WIDE_SIZES ? 4 : 2, sizes = chunk.flags & HAS_LISTS ? 4 : 1;
-        u64 at = chunk.offset + 2 + streams_of(chunk.code) * sizes * width;
-        for (u32 s = 0; s < streams_of(chunk.code); s++) {
-            const u8 *header = payload + 2 + s * sizes * width;
-            Stream stream = {c, s, read_size(header, width), 0, 0, 0, at, 0};
-            if (sizes == 4) {
-                stream.escapes = read_size(header + width, width);
-                stream.exact = read_size(header + 2 * width, width);
-                stream.raw = read_size(header + 3 * width, width);
-            }
-            at += 4 * lanes_of(chunk.code) + 2 * (stream.words + stream.escapes) + stream.exact * (a.bits / 8) + stream.raw;
-            a.streams[first++] = stream;
+        stream.words = read_size(at, width);
+        if (sizes == 4) {
+            stream.escapes = read_size(at + width, width);
+            stream.exact = read_size(at + 2 * width, width);
+            stream.raw = read_size(at + 3 * width, width);
         }
+        size = 4 * lanes + 2 * ((u64)stream.words + stream.escapes) + (u64)stream.exact * (a.bits / 8) + stream.raw;
     }
-    if (threadIdx.x == 0) a.totals[0] = total, a.totals[2] = 0;
-}
-
-// Chunks without symbols: a block a chunk.
-extern "C" __global__ void clear_empty_chunks(const CoderArguments a) {
-    for (u32 c = blockIdx.x; c < a.chunk_count; c += gridDim.x) {
-        if (a.chunks[c].code != 0) continue;
-        const u64 begin = a.tiles[a.chunks[c].tile].start, end = a.tiles[a.chunks[c].tile_end].start;
-        for (u64 i = begin + threadIdx.x; i < end; i += blockDim.x) a.q[i] = 0;
+    const u32 odd = __ballot_sync(FULL, stream.raw % 2 != 0 || stream.raw > MOST_RAW);
+    u64 end = size;
+    for (u32 by = 1; by < MAX_STREAMS; by <<= 1) {
+        const u64 other = __shfl_up_sync(FULL, end, by);
+        if (s >= by) end += other;
     }
+    const u64 total = header + __shfl_sync(FULL, end, MAX_STREAMS - 1, MAX_STREAMS);
+    sound = sound && total == bytes && (odd >> (threadIdx.x / MAX_STREAMS % 2 * MAX_STREAMS) & 0xffff) == 0;
+    const bool empty = exists && code == 0 && bytes == 1;
+    if (!exists) return;
+    if (s == 0) {
+        a.chunks[c].code = sound ? code : 0;
+        a.chunks[c].flags = sound ? flags : 0;
+        a.chunks[c].error = !sound && !empty;
+    }
+    if (!empty && !(sound && s < streams)) return;
+    stream.first_word = offset + header + end - size;
+    a.streams[c * MAX_STREAMS + s] = stream;
+    // Rounds cannot be known; words tell which of two streams with as many nodes has more of them.
+    const u32 rounds = empty ? 1 : a.chunks[c].nodes / (lanes * streams);
+    const StreamOrder order(a);
+    const u32 list = list_of(rounds + stream.words / 4), place = atomicAdd(order.counts + list, 1u);
+    order.lists[list * order.capacity + place] = c * MAX_STREAMS + s;
 }

@@ -35,3 +35,10 @@ __device__ __forceinline__ void fetch_to_l2(const void *address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 #endif
 }
+
+// Keeps the compiler from folding what follows into how `value` was made.
+__device__ __forceinline__ void keep(u32 &value) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm("" : "+r"(value));
+#endif
+}

@@ -155,15 +155,20 @@ device_struct! {
     }
     pub struct CoderTables {
         pub encode: u64,
-        pub frequencies: u64,
+        pub entries: u64,
         pub tokens: u64,
         pub slots: u64,
+        pub ranks: u64,
+        pub class_starts: u64,
+        pub class_tokens: u64,
         pub first: u64,
         pub costs: u64,
         pub classes: u64,
         pub groups: u64,
         pub class_count: u32,
         pub symbol_tables: u32,
+        pub entry_count: u32,
+        pub unused: u32,
     }
     pub struct CoderArguments {
         pub tables: CoderTables,
@@ -184,6 +189,7 @@ device_struct! {
         pub totals: u64,
         pub capacity: u64,
         pub choices: u64,
+        pub order: u64,
         pub tile_count: u32,
         pub chunk_count: u32,
         pub slots: u32,

@@ -7,7 +7,7 @@ use super::blob::Blob;
 use super::level::{Shapes, Span, Worklist};
 use crate::Result;
 use crate::entropy::class::chunk::{BITS_PER_LANE, LEAST_BITS_PER_LANE, MAX_STREAMS, NODES_PER_LANE};
-use crate::entropy::class::tables::{EXACT_CLASS, TABLES, Table, class_group};
+use crate::entropy::class::tables::{EXACT_CLASS, PROB_SUM, TABLES, Table, class_group};
 
 /// Threads of a block of the coder's kernels.
 const BLOCK: u32 = 256;
@@ -18,17 +18,26 @@ const STREAM_WARPS: u32 = 32;
 /// Bytes of a table by its slots, or by its tokens.
 const SLOTS_BYTES: usize = 8192;
 const TOKENS_BYTES: usize = 2048;
+/// The tables of classes: starts of 64 tokens and the end, padded, and tokens at every 32nd slot. As in rans_decode.cuh.
+const CLASS_ROW: usize = 66;
+const CLASS_PIECE: usize = 32;
+/// Words of the window through which a warp reads a stream. As in rans_decode.cuh.
+const WINDOW: usize = 256;
+/// How far the decoder reads past the end of a chunk at most.
+const READ_AHEAD: usize = 8 * WINDOW;
+/// Lists of streams by length, counts included: `StreamOrder` in class.cuh.
+const LISTS: usize = 32;
 
-/// Shared memory that the decoder's blocks fill with tables at most: the rest of it caches what is read elsewhere.
-const DECODER_SHARED: usize = 128 * 1024;
+/// The tables of symbols, most used first: by their share of coded nodes, mean over 13 fields at 1e-2 to 1e-5.
+const RANKING: [u8; 30] =
+    [0, 28, 1, 14, 29, 3, 5, 6, 2, 26, 24, 18, 7, 9, 23, 10, 8, 12, 27, 20, 25, 11, 15, 13, 16, 17, 21, 22, 19, 4];
 
 /// The fixed tables.
 pub struct Coder {
     /// Held for its memory.
     _memory: Buffer,
     pub tables: CoderTables,
-    /// Entries of the tables of symbols, and of all others.
-    entries: usize,
+    /// Entries of all tables but those of symbols.
     class_entries: usize,
 }
 
@@ -36,28 +45,39 @@ impl Coder {
     pub fn new(gpu: &Gpu) -> Result<Self> {
         let all: Vec<&Table> = TABLES.symbols.iter().chain(&TABLES.classes).chain([&TABLES.uniform]).collect();
         let mut first = vec![0u32];
-        let (mut encode, mut frequencies, mut tokens, mut slots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut encode, mut entries) = (Vec::new(), Vec::new());
         for table in &all {
             encode.extend(table.encode.iter().flat_map(|e| [e.limit, e.reciprocal, e.bias, e.complement]));
-            let mut start = 0;
-            for &frequency in &table.freq {
-                frequencies.push(frequency as u32 | start << 16);
-                start += frequency as u32;
-            }
-            tokens.extend(table.decode.iter().map(|&e| e as u8));
-            slots.extend_from_slice(&table.decode[..]);
-            first.push(frequencies.len() as u32);
+            first.push(encode.len() as u32 / 4);
         }
-        let all_entries = frequencies.len();
+        for table in &TABLES.symbols {
+            entries.extend(starts(table).enumerate().map(|(token, start)| entry(table, token, start)));
+        }
+        let ranked = || RANKING.iter().map(|&t| &TABLES.symbols[t as usize]);
+        let tokens: Vec<u8> = ranked().flat_map(|t| t.decode.iter().map(|&e| e as u8)).collect();
+        let slots: Vec<u32> =
+            ranked().flat_map(|t| t.decode.iter().map(|&e| entry(t, e as usize & 255, e >> 20))).collect();
+        let mut ranks = [0u32; RANKING.len()];
+        RANKING.iter().enumerate().for_each(|(rank, &table)| ranks[table as usize] = rank as u32);
+        let (mut class_starts, mut class_tokens) = (Vec::new(), Vec::new());
+        for table in &TABLES.classes {
+            class_starts.extend(starts(table).map(|s| s as u16));
+            class_starts.extend([PROB_SUM as u16, 0]);
+            class_tokens.extend(table.decode.iter().step_by(CLASS_PIECE).map(|&e| e as u8));
+        }
+        let all_entries = encode.len() / 4;
         let costs: Vec<u32> = TABLES.quantized.iter().flat_map(|c| c.cost).collect();
         let classes: Vec<u32> = TABLES.quantized.iter().map(|c| c.table as u32 | (c.shift as u32) << 8).collect();
         let groups: Vec<u32> = (0..=EXACT_CLASS).map(|c| class_group(Some(c)) as u32).collect();
         let mut blob = Blob::default();
         let at = [
             blob.add(&encode),
-            blob.add(&frequencies),
+            blob.add(&entries),
             blob.add(&tokens),
             blob.add(&slots),
+            blob.add(&ranks),
+            blob.add(&class_starts),
+            blob.add(&class_tokens),
             blob.add(&first),
             blob.add(&costs),
             blob.add(&classes),
@@ -65,45 +85,70 @@ impl Coder {
         ];
         let mut memory = Buffer::default();
         let base = blob.upload(gpu, &mut memory)?;
-        let [encode, frequencies, tokens, slots, first, costs, classes, groups] = at.map(|offset| base + offset);
+        let [encode, entries_at, tokens, slots, ranks, class_starts, class_tokens, first, costs, classes, groups] =
+            at.map(|offset| base + offset);
         let (class_count, symbol_tables) = (TABLES.quantized.len() as u32, TABLES.symbols.len() as u32);
         let tables = CoderTables {
             encode,
-            frequencies,
+            entries: entries_at,
             tokens,
             slots,
+            ranks,
+            class_starts,
+            class_tokens,
             first,
             costs,
             classes,
             groups,
             class_count,
             symbol_tables,
+            entry_count: entries.len() as u32,
+            unused: 0,
         };
-        let entries = TABLES.symbols.iter().map(|t| t.freq.len()).sum();
-        Ok(Self { _memory: memory, tables, entries, class_entries: all_entries - entries })
+        Ok(Self { _memory: memory, tables, class_entries: all_entries - entries.len() })
     }
     fn table_count(&self) -> usize {
         self.tables.symbol_tables as usize
     }
     /// Bytes of shared memory of the encoder's blocks: see `encode_streams`.
     fn encoder_shared(&self, units_in_tile: u32) -> usize {
-        let classes = self.class_entries + 1;
-        let tables =
-            16 * (classes + 2 * (self.entries + self.table_count())) + 4 * self.table_count().next_multiple_of(4);
+        let (classes, entries) = (self.class_entries + 1, self.tables.entry_count as usize);
+        let tables = 16 * (classes + 2 * (entries + self.table_count())) + 4 * self.table_count().next_multiple_of(4);
         let per_warp = 16 * 32 + 4 * (units_in_tile + 32).next_power_of_two() as usize;
         tables + STREAM_WARPS as usize * per_warp
     }
-    /// How many tables the decoder's blocks keep by their slots, and their bytes of shared memory: see `decode_streams`.
+    /// How many tables the decoder's blocks keep by their slots, and their bytes of shared memory: see `Memory` in
+    /// class_decode.cu.
     fn decoder_shared(&self, gpu: &Gpu, shapes: &Shapes, few_streams: bool) -> (usize, usize) {
-        let per_warp = (shapes.slots.max(shapes.units_in_tile) as usize).next_multiple_of(16);
-        let others = 4 * ((self.table_count() + 1).next_multiple_of(4) + self.entries.next_multiple_of(4));
-        let fixed = others + TOKENS_BYTES * self.table_count() + STREAM_WARPS as usize * per_warp * 5;
-        let room = gpu.shared_per_block.min(DECODER_SHARED).saturating_sub(fixed);
-        let most = room / (SLOTS_BYTES - TOKENS_BYTES);
+        let classes = TABLES.classes.len() * (2 * CLASS_ROW + PROB_SUM as usize / CLASS_PIECE);
+        let (units, slots) = (shapes.units_in_tile as usize, shapes.slots as usize);
+        let per_warp = 2 * WINDOW + 12 * (units + 1).next_multiple_of(4) + (slots + 1).next_multiple_of(16);
+        let fixed = TOKENS_BYTES * self.table_count()
+            + 4 * (self.tables.entry_count as usize).next_multiple_of(4)
+            + classes
+            + 4 * (EXACT_CLASS as usize + 1)
+            + STREAM_WARPS as usize * per_warp;
+        let most = gpu.shared_per_block.saturating_sub(fixed) / (SLOTS_BYTES - TOKENS_BYTES);
         // copying them must be worth it
         let by_slots = if few_streams { 0 } else { most.min(self.table_count()) };
         (by_slots, fixed + by_slots * (SLOTS_BYTES - TOKENS_BYTES))
     }
+}
+
+/// First slot of each token.
+fn starts(table: &Table) -> impl Iterator<Item = u32> {
+    table.freq.iter().scan(0, |next, &frequency| {
+        let start = *next;
+        *next += frequency as u32;
+        Some(start)
+    })
+}
+
+/// What decodes a token: see rans_decode.cuh. `at`: where it starts, or how far a slot is from there.
+fn entry(table: &Table, token: usize, at: u32) -> u32 {
+    let symbol = (token as i32 >> 1) ^ -(token as i32 & 1);
+    let is_escape = token + 1 == table.freq.len();
+    table.freq[token] as u32 | at << 11 | (is_escape as u32) << 22 | (symbol << 23) as u32
 }
 
 /// The memory of the chunks of all arrays between symbols and bytes.
@@ -122,6 +167,7 @@ pub struct Coding {
     states: Buffer,
     output: Buffer,
     totals: Buffer,
+    order: Buffer,
     choices: Buffer,
     capacity: u64,
     /// The chunks before any work on them.
@@ -142,6 +188,7 @@ impl Coding {
         self.q.reserve(gpu, 2 * nodes)?;
         self.delta.reserve(gpu, bytes * nodes)?;
         self.totals.reserve(gpu, 24)?;
+        self.order.reserve(gpu, 4 * LISTS * (2 + streams))?;
         self.choices.reserve(gpu, chunks)?;
         if encode {
             self.forms.reserve(gpu, 4 * tiles * slots as usize)?;
@@ -159,8 +206,7 @@ impl Coding {
     /// Room for `bytes` of encoded chunks.
     pub fn reserve_output(&mut self, gpu: &Gpu, bytes: u64) -> Result<()> {
         self.capacity = self.capacity.max(bytes);
-        // the decoder reads words by twos
-        self.output.reserve(gpu, self.capacity as usize + 4)?;
+        self.output.reserve(gpu, self.capacity as usize + READ_AHEAD)?;
         Ok(())
     }
     /// Sends the places of encoded chunks.
@@ -216,6 +262,7 @@ impl Coding {
             totals: self.totals.address(gpu),
             capacity: self.capacity,
             choices: self.choices.address(gpu),
+            order: self.order.address(gpu),
             tile_count: self.tile_count,
             chunk_count: self.chunk_count,
             slots: shapes.slots,
@@ -267,11 +314,12 @@ impl Coding {
         let (by_slots, shared) = coder.decoder_shared(gpu, shapes, self.chunk_count < 8);
         let a = CoderArguments { tables_by_slots: by_slots as u32, ..self.arguments(gpu, coder, shapes, bits) };
         let kernel = if bits == 32 { "decode_streams_32" } else { "decode_streams_64" };
-        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
+        let threads = self.chunk_count * MAX_STREAMS as u32;
+        let streams = threads.div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
         // SAFETY: as in `encode`; the kernels check every index that comes from the bytes.
         unsafe {
-            gpu.launch("parse_chunks", 1, 1024, 0, &a)?;
-            gpu.launch("clear_empty_chunks", self.chunk_count.min(gpu.multiprocessors * 8), BLOCK, 0, &a)?;
+            gpu.fill(a.order, 0, 8 * LISTS)?;
+            gpu.launch("parse_chunks", threads.div_ceil(BLOCK), BLOCK, 0, &a)?;
             gpu.launch(kernel, streams, 32 * STREAM_WARPS, shared, &a)
         }
     }
