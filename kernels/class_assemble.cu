@@ -1,109 +1,174 @@
 // The class coder, encoding: copying all parts of the chunks to their places.
 #include "class.cuh"
 
-// Appends fixed-width values to the raw region, whole 16-bit words at a time.
-struct RawWriter {
-    u16 *out;
-    u32 *stage;
-    u32 filled, lane;
+// Threads of a block, and units of a stream that it looks at together.
+constexpr u32 THREADS = 256;
 
-    // `width` bits of each of the first `count` lanes.
-    __device__ void put(u64 value, u32 width, u32 count) {
-        const u32 at = filled + lane * width;
-        if (lane < count && width > 0) {
-            const u64 low = width < 64 ? value & ((1ull << width) - 1) : value;
-            atomicOr(&stage[at / 32], (u32)(low << (at % 32)));
-            const u64 rest = at % 32 ? low >> (32 - at % 32) : low >> 32;
-            if ((u32)rest) atomicOr(&stage[at / 32 + 1], (u32)rest);
-            if (rest >> 32) atomicOr(&stage[at / 32 + 2], (u32)(rest >> 32));
+// Copies 16-bit pieces, two in a store, several under way at a time.
+__device__ __forceinline__ void copy(u16 *to, const u16 *from, u32 count) {
+    constexpr u32 BATCH = 4;
+    const u32 odd = (u32)((u64)to >> 1 & 1), pairs = (max(count, odd) - odd) / 2;
+    if (threadIdx.x == 0 && odd && count > 0) to[0] = from[0];
+    if (threadIdx.x == 32 && odd + 2 * pairs < count) to[count - 1] = from[count - 1];
+    u32 *target = (u32 *)(to + odd);
+    const bool apart = (u64)(from + odd) >> 1 & 1;
+    const u32 *source = (const u32 *)(from + odd - apart);
+    for (u32 first = threadIdx.x; first < pairs; first += BATCH * THREADS) {
+        u32 pair[BATCH];
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) {
+            const u32 i = first + k * THREADS;
+            if (i >= pairs) continue;
+            pair[k] = source[i];
+            if (apart) pair[k] = __funnelshift_r(pair[k], source[i + 1], 16);
         }
-        filled += count * width;
-        flush(filled / 16);
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) {
+            if (first + k * THREADS < pairs) target[first + k * THREADS] = pair[k];
+        }
     }
-    __device__ void flush(u32 words) {
-        __syncwarp();
-        for (u32 w = lane; w < words; w += 32) out[w] = (u16)(stage[w / 2] >> (16 * (w % 2)));
-        out += words;
-        const u32 left = filled % 16 ? stage[words / 2] >> (16 * (words % 2)) & 0xffff : 0;
-        __syncwarp();
-        for (u32 w = lane; w < 68; w += 32) stage[w] = w == 0 ? left : 0;
-        filled -= 16 * words;
-        __syncwarp();
-    }
-};
+}
 
-template <class D> struct StreamLists {
+// Units that a block looks at together.
+struct Part {
+    // Of each: first node / 8, nodes, raw bits a node, and from what token on an exact node's delta is listed.
+    uint4 units[THREADS];
+    // Raw bits and listed values of all units before each.
+    u32 bits[THREADS + 1], exact[THREADS + 1];
+    // The bits that do not fill a word.
+    u32 held;
+};
+// In place of the listed tokens of a unit of quantized nodes; in a unit of exact nodes without a list.
+constexpr u32 QUANTIZED = 0;
+constexpr u32 NO_LIST = NONE;
+
+template <class D> struct Lists {
     const CoderArguments &a;
-    // Exact values in 16-bit pieces: they are aligned to 2 bytes only.
-    u16 *exact;
-    RawWriter raw;
-    u32 lane;
+    Part &part;
 
-    __device__ void list(bool listed, D value) {
-        const u32 mask = __ballot_sync(FULL, listed);
+    // One unit a thread.
+    __device__ void take_in(const UnitRecord &unit, u32 count) const {
+        const Form form(unit.form);
+        const bool exact = form.kind() == a.tables.exact_class();
+        const u32 bits = raw_bits(form, unit.len(), a.bits, a.tables.exact_class());
+        u32 listed = exact ? NO_LIST : QUANTIZED;
+        if (exact && form.table() < a.tables.symbol_tables) {
+            listed = a.tables.first[form.table() + 1] - a.tables.first[form.table()] - 1;
+        }
+        u64 total;
+        const u64 before = block_scan((u64)unit.exact() << 32 | bits, total);
+        part.units[threadIdx.x] = make_uint4(unit.eighth, unit.len(), bits ? bits / unit.len() : 0, listed);
+        part.bits[threadIdx.x] = (u32)before;
+        part.exact[threadIdx.x] = (u32)(before >> 32);
+        if (threadIdx.x == 0) {
+            part.bits[count] = (u32)total;
+            part.exact[count] = (u32)(total >> 32);
+        }
+        __syncthreads();
+    }
+
+    // Up to 32 raw bits of a unit of quantized nodes, from `node` on without its first `skip` bits, behind `have` others.
+    __device__ __forceinline__ u32 quantized(const uint4 &unit, u32 node, u32 skip, u32 &have) const {
+        constexpr u32 BATCH = 4;
+        const i16 *q = a.q + 8 * (u64)unit.x;
+        const u32 mask = (1u << unit.z) - 1;
+        u64 word = 0;
+        for (; node < unit.y && have < 32; node += BATCH) {
+            i16 value[BATCH];
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) value[k] = node + k < unit.y ? q[node + k] : 0;
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                word |= (u64)((zigzag(value[k]) & mask) >> skip) << have;
+                have += node + k < unit.y ? unit.z - skip : 0;
+                skip = 0;
+            }
+        }
+        return (u32)word;
+    }
+    // The same of a unit of exact nodes.
+    __device__ __forceinline__ u32 exact(const uint4 &unit, u32 node, u32 skip, u32 &have) const {
+        const D *delta = (const D *)a.delta + 8 * (u64)unit.x;
+        u32 word = 0;
+        for (; node < unit.y && have < 32; node++) {
+            const D value = unit.z < 8 * sizeof(D) ? delta[node] & (((D)1 << unit.z) - 1) : delta[node];
+            word |= (u32)(value >> skip) << have;
+            have += unit.z - skip;
+            skip = 0;
+        }
+        return word;
+    }
+    // `count` raw bits of the part, at most 32, from bit `at` on.
+    __device__ u32 bits(u32 at, u32 count, u32 units) const {
+        u32 unit = 0;
+        for (u32 end = units; end - unit > 1;) {
+            const u32 middle = (unit + end) / 2;
+            (part.bits[middle] <= at ? unit : end) = middle;
+        }
+        u32 word = 0;
+        for (u32 have = 32 - count; have < 32; unit++) {
+            const uint4 of = part.units[unit];
+            if (of.z == 0) continue;
+            const u32 bit = at + have - (32 - count) - part.bits[unit], node = bit / of.z, skip = bit - node * of.z;
+            word |= of.w == QUANTIZED ? quantized(of, node, skip, have) : exact(of, node, skip, have);
+        }
+        return word >> (32 - count);
+    }
+    // The listed values of the part, a warp a unit.
+    __device__ void values(u16 *out, u32 units) const {
         constexpr u32 PIECES = sizeof(D) / 2;
-        if (listed) {
-            u16 *to = exact + PIECES * __popc(mask & ((1u << lane) - 1));
-            for (u32 k = 0; k < PIECES; k++) to[k] = (u16)(value >> (16 * k));
-        }
-        exact += PIECES * __popc(mask);
-    }
-    __device__ void quantized(u64 start, u32 len, u32 shift) {
-        // Several loads under way at a time.
-        constexpr u32 BATCH = 8;
-        for (u32 first = 0; first < len; first += 32 * BATCH) {
-            i16 values[BATCH];
-#pragma unroll
-            for (u32 k = 0; k < BATCH; k++) {
-                const u32 i = first + 32 * k + lane;
-                values[k] = i < len ? a.q[start + i] : 0;
+        const u32 lane = threadIdx.x & 31;
+        for (u32 u = threadIdx.x / 32; u < units; u += THREADS / 32) {
+            if (part.exact[u] == part.exact[u + 1]) continue;
+            const uint4 unit = part.units[u];
+            const D *delta = (const D *)a.delta + 8 * (u64)unit.x;
+            // in 16-bit pieces: they are aligned to 2 bytes only
+            u16 *to = out + (u64)PIECES * part.exact[u];
+            for (u32 first = 0; first < unit.y; first += 32) {
+                const bool exists = first + lane < unit.y;
+                D value = 0;
+                bool listed = exists && unit.w == QUANTIZED && a.q[8 * (u64)unit.x + first + lane] == EXACT;
+                if (listed || (exists && unit.w != QUANTIZED)) value = delta[first + lane];
+                if (exists && unit.w != QUANTIZED) listed = (value >> unit.z) >= unit.w;
+                const u32 mask = __ballot_sync(FULL, listed), place = __popc(mask & ((1u << lane) - 1));
+                for (u32 k = 0; k < PIECES && listed; k++) to[PIECES * place + k] = (u16)(value >> (16 * k));
+                to += PIECES * __popc(mask);
             }
-#pragma unroll
-            for (u32 k = 0; k < BATCH; k++) {
-                const u32 i = first + 32 * k;
-                if (i >= len) break;
-                const bool is_exact = values[k] == EXACT;
-                if (__any_sync(FULL, is_exact)) list(is_exact, is_exact ? ((const D *)a.delta)[start + i + lane] : 0);
-                if (shift) raw.put(zigzag(values[k]), shift, min(len - i, 32u));
-            }
-        }
-    }
-    __device__ void exact_unit(u64 start, u32 len, u32 width, D escape, u32 shift) {
-        for (u32 i = 0; i < len; i += 32) {
-            const bool active = i + lane < len;
-            const D delta = active ? ((const D *)a.delta)[start + i + lane] : 0;
-            raw.put(delta, width, min(len - i, 32u));
-            list(active && (delta >> shift) >= escape, delta);
-        }
-    }
-    __device__ void unit(const Tile &tile, const Unit &unit, const Form &form, const u32 *first) {
-        const u64 start = tile.start + unit.start;
-        const u32 table = form.table();
-        if (form.kind() == a.tables.exact_class() && table == PLAIN) {
-            // No delta reaches the largest number of its type, shifted.
-            for (u32 i = 0; i < unit.len; i += 32) {
-                raw.put(i + lane < unit.len ? ((const D *)a.delta)[start + i + lane] : 0, a.bits, min(unit.len - i, 32u));
-            }
-        } else if (form.kind() == a.tables.exact_class()) {
-            if (table < a.tables.symbol_tables) exact_unit(start, unit.len, form.shift(), first[table + 1] - first[table] - 1, form.shift());
-        } else {
-            quantized(start, unit.len, form.shift());
         }
     }
 };
 
-// Copies 16-bit pieces, several at a time.
-__device__ __forceinline__ void copy(u16 *to, const u16 *from, u32 count, u32 lane) {
-    constexpr u32 BATCH = 8;
-    u32 i = lane;
-    for (; i + 32 * (BATCH - 1) < count; i += 32 * BATCH) {
-        u16 v[BATCH];
-#pragma unroll
-        for (u32 k = 0; k < BATCH; k++) v[k] = from[i + 32 * k];
-#pragma unroll
-        for (u32 k = 0; k < BATCH; k++) to[i + 32 * k] = v[k];
+// The lists of exact values and of raw bits of a stream whose units are `first` .. `end`.
+template <class D> __device__ void put_lists(const CoderArguments &a, Part &part, u32 first, u32 end, u16 *exact, u16 *raw) {
+    const Lists<D> lists = {a, part};
+    // Words of 32 bits where 4 bytes divide; the first half of the first one may be someone else's.
+    const bool apart = (u64)raw >> 1 & 1;
+    u32 *words = (u32 *)(raw - apart), *const start = words;
+    u32 pending = apart ? 16 : 0;
+    if (threadIdx.x == 0) part.held = 0;
+    for (; first < end; first += THREADS) {
+        const u32 units = min(end - first, THREADS);
+        lists.take_in(threadIdx.x < units ? a.records[first + threadIdx.x] : UnitRecord{0, 0, 0, 0}, units);
+        const u32 total = part.bits[units], count = (pending + total) / 32, rest = (pending + total) % 32, held = part.held;
+        for (u32 w = threadIdx.x; w < count; w += THREADS) {
+            const u32 word = w > 0 ? lists.bits(32 * w - pending, 32, units) : held | lists.bits(0, 32 - pending, units) << pending;
+            if (apart && words + w == start) raw[0] = (u16)(word >> 16);
+            else words[w] = word;
+        }
+        lists.values(exact, units);
+        exact += sizeof(D) / 2 * part.exact[units];
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            if (count > 0) part.held = rest > 0 ? lists.bits(32 * count - pending, rest, units) : 0;
+            else if (total > 0) part.held = held | lists.bits(0, total, units) << pending;
+        }
+        words += count;
+        pending = rest;
+        __syncthreads();
     }
-    for (; i < count; i += 32) to[i] = from[i];
+    if (threadIdx.x > 0) return;
+    if (pending > 0 && !(apart && words == start)) *(u16 *)words = (u16)part.held;
+    if (pending > 16) ((u16 *)words)[1] = (u16)(part.held >> 16);
 }
 
 __device__ __forceinline__ void put_size(u16 *&out, u32 size, bool wide) {
@@ -111,72 +176,8 @@ __device__ __forceinline__ void put_size(u16 *&out, u32 size, bool wide) {
     if (wide) *out++ = (u16)(size >> 16);
 }
 
-// A warp a stream: copies its parts to the chunk's place; the first stream also writes the header.
-template <class D> __device__ void assemble(const CoderArguments &a) {
-    __shared__ u32 stages[8 * 68];
-    if (a.totals[1] > a.capacity) return;
-    const u32 lane = threadIdx.x & 31, count = (u32)a.totals[0];
-    u32 *stage = stages + threadIdx.x / 32 * 68;
-    for (u32 w = lane; w < 68; w += 32) stage[w] = 0;
-    __syncwarp();
-    Queue queue(a);
-    for (u32 s = queue.take(); s < count; s = queue.take()) {
-        const Stream stream = a.streams[s];
-        const Chunk &chunk = a.chunks[stream.chunk];
-        const u32 streams = streams_of(chunk.code), lanes = lanes_of(chunk.code), piece = a.bits / 16;
-        const bool lists = chunk.flags & HAS_LISTS, wide = chunk.flags & WIDE_SIZES;
-        u16 *out = (u16 *)(a.output + chunk.offset) + 1;
-        const u32 header = (lists ? 4 : 1) * (wide ? 2 : 1);
-        if (lane == 0) {
-            if (stream.index == 0) out[-1] = (u16)(chunk.code | chunk.flags << 8);
-            u16 *sizes = out + stream.index * header;
-            put_size(sizes, stream.words, wide);
-            if (lists) {
-                put_size(sizes, stream.escapes, wide);
-                put_size(sizes, stream.exact, wide);
-                put_size(sizes, stream.raw, wide);
-            }
-        }
-        out += streams * header;
-        for (u32 before = chunk.stream; before < s; before++) {
-            const Stream &other = a.streams[before];
-            out += 2 * lanes + other.words + other.escapes + other.exact * piece + other.raw / 2;
-        }
-        for (u32 l = lane; l < 2 * lanes; l += 32) out[l] = (u16)(a.states[(u64)s * 32 + l / 2] >> (16 * (l % 2)));
-        out += 2 * lanes;
-        copy(out, a.words + stream.first_word, stream.words, lane);
-        out += stream.words;
-        copy(out, a.escapes + stream.first_escape, stream.escapes, lane);
-        out += stream.escapes;
-        if ((stream.exact | stream.raw) == 0) continue;
-        StreamLists<D> writer = {a, out, {out + stream.exact * piece, stage, 0, lane}, lane};
-        const u32 begin = stream_tile(chunk, stream.index), end = stream_tile(chunk, stream.index + 1);
-        for (u32 t = begin; t < end; t++) {
-            const Tile tile = a.tiles[t];
-            const u32 unit_end = a.unit_first[tile.shape + 1];
-            // 32 units at a time, one a lane.
-            for (u32 group = a.unit_first[tile.shape]; group < unit_end; group += 32) {
-                u32 word = 0;
-                bool listed = false;
-                if (group + lane < unit_end) {
-                    const u64 slot = (u64)t * a.slots + a.units[group + lane].slot;
-                    word = a.forms[slot];
-                    listed = word && (a.counts[slot] | raw_bits(Form(word), 1, a.bits, a.tables.exact_class()));
-                }
-                for (u32 some = __ballot_sync(FULL, listed); some; some &= some - 1) {
-                    const u32 j = __ffs((i32)some) - 1;
-                    writer.unit(tile, a.units[group + j], Form(__shfl_sync(FULL, word, j)), a.tables.first);
-                }
-            }
-        }
-        writer.raw.flush((writer.raw.filled + 15) / 16);
-        writer.raw.filled = 0;
-    }
-}
-
 // The choice of each chunk before its payload, and the payload of chunks without symbols.
-extern "C" __global__ void finish_chunks(const CoderArguments a) {
-    if (a.totals[1] > a.capacity) return;
+__device__ __forceinline__ void finish_chunks(const CoderArguments &a) {
     for (u32 c = blockIdx.x * blockDim.x + threadIdx.x; c < a.chunk_count; c += gridDim.x * blockDim.x) {
         const Chunk &chunk = a.chunks[c];
         a.output[chunk.offset - 1] = a.choices ? a.choices[c] : 0;
@@ -184,5 +185,45 @@ extern "C" __global__ void finish_chunks(const CoderArguments a) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) assemble_32(const CoderArguments a) { assemble<u32>(a); }
-extern "C" __global__ void __launch_bounds__(256) assemble_64(const CoderArguments a) { assemble<u64>(a); }
+// A block a stream: copies its parts to the chunk's place; the first stream also writes the header.
+template <class D> __device__ void assemble(const CoderArguments &a) {
+    __shared__ Part part;
+    if (a.totals[1] > a.capacity) return;
+    finish_chunks(a);
+    const u32 lane = threadIdx.x & 31, count = (u32)a.totals[0];
+    for (u32 s = blockIdx.x; s < count; s += gridDim.x) {
+        const Stream stream = a.streams[s];
+        const Chunk &chunk = a.chunks[stream.chunk];
+        const u32 streams = streams_of(chunk.code), lanes = lanes_of(chunk.code);
+        const bool lists = chunk.flags & HAS_LISTS, wide = chunk.flags & WIDE_SIZES;
+        u16 *out = (u16 *)(a.output + chunk.offset) + 1;
+        if (threadIdx.x == 0) {
+            if (stream.index == 0) out[-1] = (u16)(chunk.code | chunk.flags << 8);
+            u16 *sizes = out + stream.index * size_words(chunk.flags);
+            put_size(sizes, stream.words, wide);
+            if (lists) {
+                put_size(sizes, stream.escapes, wide);
+                put_size(sizes, stream.exact, wide);
+                put_size(sizes, stream.raw, wide);
+            }
+        }
+        out += streams * size_words(chunk.flags);
+        // at most 16 streams stand before it
+        const u32 before = lane < stream.index ? stream_bytes(a.streams[chunk.stream + lane], lanes, a.bits) : 0;
+        out += __reduce_add_sync(FULL, before) / 2;
+        for (u32 l = threadIdx.x; l < 2 * lanes; l += THREADS) out[l] = (u16)(a.states[(u64)s * 32 + l / 2] >> (16 * (l % 2)));
+        out += 2 * lanes;
+        copy(out, a.words + stream.first_word, stream.words);
+        out += stream.words;
+        copy(out, a.escapes + stream.first_escape, stream.escapes);
+        out += stream.escapes;
+        if ((stream.exact | stream.raw) == 0) continue;
+        const u32 first = a.tiles[stream_tile(chunk, stream.index)].units_before;
+        const u32 end = a.tiles[stream_tile(chunk, stream.index + 1)].units_before;
+        put_lists<D>(a, part, first, end, out, out + stream.exact * (u32)(sizeof(D) / 2));
+        __syncthreads();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 5) assemble_32(const CoderArguments a) { assemble<u32>(a); }
+extern "C" __global__ void __launch_bounds__(256, 5) assemble_64(const CoderArguments a) { assemble<u64>(a); }

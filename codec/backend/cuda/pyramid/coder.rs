@@ -301,12 +301,9 @@ impl Coding {
     pub fn assemble(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> Result<()> {
         let a = self.arguments(gpu, coder, shapes, bits);
         let assemble = if bits == 32 { "assemble_32" } else { "assemble_64" };
-        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(WARPS).min(gpu.multiprocessors * 8);
+        let streams = (self.chunk_count * MAX_STREAMS as u32).min(gpu.multiprocessors * 5);
         // SAFETY: as in `encode`.
-        unsafe {
-            gpu.launch(assemble, streams, BLOCK, 0, &a)?;
-            gpu.launch("finish_chunks", self.chunk_count.div_ceil(BLOCK), BLOCK, 0, &a)
-        }
+        unsafe { gpu.launch(assemble, streams, BLOCK, 0, &a) }
     }
 
     /// Queues everything from bytes to symbols. Damage is noted in the chunks.
