@@ -209,6 +209,16 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned s) {
     for (int i = 0; i < 4; i++) r |= (unsigned)((all >> (8 * ((s >> (4 * i)) & 7))) & 255) << (8 * i);
     return r;
 }
+template <class F> inline unsigned emulator_halves(unsigned a, unsigned b, unsigned c, F combine) {
+    const auto low = combine((short)(a + b), (short)c), high = combine((short)((a >> 16) + (b >> 16)), (short)(c >> 16));
+    return (unsigned)(unsigned short)low | (unsigned)(unsigned short)high << 16;
+}
+inline unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c) {
+    return emulator_halves(a, b, c, [](short sum, short c) { return sum > c ? sum : c; });
+}
+inline unsigned __viaddmin_s16x2_relu(unsigned a, unsigned b, unsigned c) {
+    return emulator_halves(a, b, c, [](short sum, short c) { return sum < c ? (sum > 0 ? sum : (short)0) : (c > 0 ? c : (short)0); });
+}
 inline unsigned __float_as_uint(float v) { return emulator::unpack<unsigned>(emulator::pack(v)); }
 inline int __float_as_int(float v) { return emulator::unpack<int>(emulator::pack(v)); }
 inline float __uint_as_float(unsigned v) { return emulator::unpack<float>(v); }

@@ -283,14 +283,15 @@ impl Coding {
             32 => ["choose_forms_32", "encode_streams_32"],
             _ => ["choose_forms_64", "encode_streams_64"],
         };
-        let most = gpu.multiprocessors * 8;
+        // as many blocks as run at a time: each takes the same share
+        let (choosing, listing) = (gpu.multiprocessors * 5, gpu.multiprocessors * 8);
         let units = self.tile_count.saturating_mul(a.units_in_tile);
         let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
         unsafe {
-            gpu.launch(choose, self.tile_count.div_ceil(WARPS).min(most), BLOCK, 0, &a)?;
+            gpu.launch(choose, self.tile_count.div_ceil(WARPS).min(choosing), BLOCK, 0, &a)?;
             gpu.launch("split_chunks", 1, 1024, 0, &a)?;
-            gpu.launch("list_units", units.div_ceil(BLOCK).min(most), BLOCK, 0, &a)?;
+            gpu.launch("list_units", units.div_ceil(BLOCK).min(listing), BLOCK, 0, &a)?;
             gpu.launch(encode, streams, 32 * STREAM_WARPS, coder.encoder_shared(a.units_in_tile), &a)?;
             gpu.launch("place_chunks", 1, 1024, 0, &a)?;
         }
