@@ -41,8 +41,7 @@ struct Memory {
         u8 *class_tokens = (u8 *)(starts + CLASS_GROUPS * CLASS_GROUPS * ClassTables::ROW);
         classes = {starts, class_tokens};
         tasks = (u32 *)(class_tokens + CLASS_GROUPS * CLASS_GROUPS * (PROB_SUM / ClassTables::PIECE));
-        // one more than there are can be read
-        unit_count = (a.units_in_tile + 4) / 4 * 4;
+        unit_count = (a.units_in_tile + 3) / 4 * 4;
         const u32 of_warp = sizeof(u16) * WINDOW + 12 * unit_count + (a.slots + 16) / 16 * 16;
         mine = (u32)((char *)(tasks + ClassTables::TOKENS) - memory) + threadIdx.x / 32 * of_warp;
     }
@@ -321,17 +320,29 @@ template <class D> struct StreamDecoder {
         q = a.q + start;
         lists.q = q;
         lists.delta = (D *)a.delta + start;
-        u32 word = memory.unit_tasks()[0], place = memory.units()[0].x;
+        // 32 units at a time, one a lane
 #pragma unroll 1
-        for (u32 j = 0; j < unit_count; j++) {
-            const Task task(word);
-            const u32 first = place & 0xffff, len = place >> 16;
-            // the next unit is known before this one is done
-            word = memory.unit_tasks()[j + 1];
-            place = memory.units()[j + 1].x;
-            if (task.zero()) zeros(first, len);
-            else if (task.exact()) exact_unit(first, len, task);
-            else quantized(first, len, task);
+        for (u32 begin = 0; begin < unit_count; begin += 32) {
+            const u32 count = min(unit_count - begin, 32u), mine = begin + min(lane, count - 1);
+            const u32 word = memory.unit_tasks()[mine], place = memory.units()[mine].x;
+            const u32 zero = __ballot_sync(FULL, lane < count && Task(word).zero());
+            u32 run;
+#pragma unroll 1
+            for (u32 j = 0; j < count; j += run) {
+                const u32 at = __shfl_sync(FULL, place, j), start = at & 0xffff, len = at >> 16;
+                const Task task(__shfl_sync(FULL, word, j));
+                run = 1;
+                if (task.zero()) {
+                    // with those that follow it
+                    run = (u32)__clz((i32)__brev(~(zero >> j)));
+                    const u32 last = __shfl_sync(FULL, place, j + run - 1);
+                    zeros(start, (last & 0xffff) + (last >> 16) - start);
+                } else if (task.exact()) {
+                    exact_unit(start, len, task);
+                } else {
+                    quantized(start, len, task);
+                }
+            }
         }
         __syncwarp();
     }

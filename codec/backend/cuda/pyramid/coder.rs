@@ -122,7 +122,7 @@ impl Coder {
     fn decoder_shared(&self, gpu: &Gpu, shapes: &Shapes, few_streams: bool) -> (usize, usize) {
         let classes = TABLES.classes.len() * (2 * CLASS_ROW + PROB_SUM as usize / CLASS_PIECE);
         let (units, slots) = (shapes.units_in_tile as usize, shapes.slots as usize);
-        let per_warp = 2 * WINDOW + 12 * (units + 1).next_multiple_of(4) + (slots + 1).next_multiple_of(16);
+        let per_warp = 2 * WINDOW + 12 * units.next_multiple_of(4) + (slots + 1).next_multiple_of(16);
         let fixed = TOKENS_BYTES * self.table_count()
             + 4 * (self.tables.entry_count as usize).next_multiple_of(4)
             + classes
