@@ -2,11 +2,12 @@
 #pragma once
 #include "class.cuh"
 
-// What is known of a slot: frequency | (slot - start) << 11 | ESCAPE | symbol << 23. Of a token: the same with `start` in place of the
+// What is known of a slot: frequency | symbol << 11 | ESCAPE | (slot - start) << 21. Of a token: the same with `start` in place of the
 // difference. The symbol is signed: the one that the token means where its class has no raw bits.
-constexpr u32 FIELD = 2047;
-constexpr u32 ESCAPE = 1u << 22;
-__device__ __forceinline__ i32 symbol_of(u32 entry) { return (i32)entry >> 23; }
+constexpr u32 FIELD_BITS = 11;
+constexpr u32 FIELD = (1u << FIELD_BITS) - 1;
+constexpr u32 ESCAPE = 1u << 20;
+__device__ __forceinline__ i32 symbol_of(u32 entry) { return (i32)(entry << 12) >> 23; }
 __device__ __forceinline__ u32 token_of(u32 entry) { return (u32)(symbol_of(entry) << 1 ^ symbol_of(entry) >> 31); }
 
 // A table by its slots: one access to shared memory.
@@ -16,7 +17,7 @@ struct BySlots {
     u32 place;
     __device__ __forceinline__ u32 operator()(u32 slot, u32 &bias) const {
         const u32 entry = *(const u32 *)(shared + (place + 4 * slot));
-        bias = entry >> PROB_BITS & FIELD;
+        bias = entry >> (32 - FIELD_BITS);
         return entry;
     }
 };
@@ -26,7 +27,7 @@ struct ByTokens {
     const u32 *entries;
     __device__ __forceinline__ u32 operator()(u32 slot, u32 &bias) const {
         const u32 entry = entries[tokens[slot]];
-        bias = slot - (entry >> PROB_BITS & FIELD);
+        bias = slot - (entry >> (32 - FIELD_BITS));
         return entry;
     }
 };

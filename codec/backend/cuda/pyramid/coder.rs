@@ -148,7 +148,7 @@ fn starts(table: &Table) -> impl Iterator<Item = u32> {
 fn entry(table: &Table, token: usize, at: u32) -> u32 {
     let symbol = (token as i32 >> 1) ^ -(token as i32 & 1);
     let is_escape = token + 1 == table.freq.len();
-    table.freq[token] as u32 | at << 11 | (is_escape as u32) << 22 | (symbol << 23) as u32
+    table.freq[token] as u32 | (symbol as u32 & 511) << 11 | (is_escape as u32) << 20 | at << 21
 }
 
 /// The memory of the chunks of all arrays between symbols and bytes.

@@ -1,0 +1,122 @@
+// What the decoder of streams keeps: tables and descriptions in shared memory, the rarely used parts of a stream in local memory.
+#pragma once
+#include "rans_decode.cuh"
+
+// What to do with a unit, in one word. Group of its class << 29, and for a class with a table: whether by slots << 28, raw bits a
+// node << 24, first of its entries << 14, place in shared memory / 16. For exact units: table << 8, shift.
+struct Task {
+    u32 word;
+    __device__ __forceinline__ Task(u32 word) : word(word) {}
+    __device__ __forceinline__ u32 group() const { return word >> 29; }
+    __device__ __forceinline__ bool zero() const { return group() == 1; }
+    __device__ __forceinline__ bool exact() const { return group() == CLASS_GROUPS - 1; }
+    __device__ __forceinline__ bool by_slots() const { return word >> 28 & 1; }
+    __device__ __forceinline__ u32 raw() const { return word >> 24 & 15; }
+    __device__ __forceinline__ u32 first() const { return word >> 14 & 1023; }
+    __device__ __forceinline__ u32 place() const { return (word & 0x3fff) * 16; }
+    __device__ __forceinline__ u32 table() const { return word >> 8 & 255; }
+    __device__ __forceinline__ u32 shift() const { return word & 255; }
+};
+
+// A unit in two words: start | length << 16, slot | slot of its parent << 10 | end of its step << 20.
+constexpr u32 UNIT_BITS = 10;
+constexpr u32 UNIT_MASK = (1u << UNIT_BITS) - 1;
+
+// Shared memory of a block: see `decoder_shared` in codec/backend/cuda/pyramid/coder.rs.
+struct Memory {
+    char *base;
+    u32 *slots, *entries, *tasks;
+    u8 *tokens;
+    ClassTables classes;
+    // Where this warp's part starts: its window, its units and what to do with them, and the group of the last class of each slot
+    // (0 in place of a slot that does not exist).
+    u32 mine, unit_count;
+
+    __device__ __forceinline__ Memory(const CoderArguments &a, char *memory) : base(memory) {
+        const u32 table_count = a.tables.symbol_tables;
+        slots = (u32 *)memory;
+        tokens = (u8 *)(slots + a.tables_by_slots * PROB_SUM);
+        entries = (u32 *)(tokens + (table_count - a.tables_by_slots) * PROB_SUM);
+        u16 *starts = (u16 *)(entries + (a.tables.entry_count + 3) / 4 * 4);
+        u8 *class_tokens = (u8 *)(starts + CLASS_GROUPS * CLASS_GROUPS * ClassTables::ROW);
+        classes = {starts, class_tokens};
+        tasks = (u32 *)(class_tokens + CLASS_GROUPS * CLASS_GROUPS * (PROB_SUM / ClassTables::PIECE));
+        unit_count = (a.units_in_tile + 3) / 4 * 4;
+        const u32 of_warp = sizeof(u16) * WINDOW + 12 * unit_count + (a.slots + 16) / 16 * 16;
+        mine = (u32)((char *)(tasks + ClassTables::TOKENS) - memory) + threadIdx.x / 32 * of_warp;
+    }
+    __device__ __forceinline__ uint2 *units() const { return (uint2 *)(base + mine + sizeof(u16) * WINDOW); }
+    __device__ __forceinline__ u32 *unit_tasks() const { return (u32 *)(units() + unit_count); }
+    __device__ __forceinline__ u8 *last() const { return (u8 *)(unit_tasks() + unit_count); }
+    // Copies what all warps share.
+    __device__ void fill(const CoderArguments &a) {
+        const auto copy = [](void *to, const void *from, u32 bytes) {
+            for (u32 i = threadIdx.x; i < bytes / 16; i += blockDim.x) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+        };
+        const CoderTables &t = a.tables;
+        constexpr u32 CLASS_TABLES = CLASS_GROUPS * CLASS_GROUPS;
+        copy(slots, t.slots, a.tables_by_slots * PROB_SUM * 4);
+        copy(tokens, t.tokens + a.tables_by_slots * PROB_SUM, (t.symbol_tables - a.tables_by_slots) * PROB_SUM);
+        copy(entries, t.entries, (t.entry_count + 3) / 4 * 16);
+        copy((void *)classes.starts, t.class_starts, CLASS_TABLES * ClassTables::ROW * 2);
+        copy((void *)classes.tokens, t.class_tokens, CLASS_TABLES * (PROB_SUM / ClassTables::PIECE));
+        for (u32 kind = threadIdx.x; kind < ClassTables::TOKENS; kind += blockDim.x) {
+            u32 word = t.groups[kind] << 29;
+            if (kind > 0 && kind < t.exact_class()) {
+                const u32 table = t.classes[kind - 1] & 255, raw = t.classes[kind - 1] >> 8, rank = t.ranks[table];
+                word |= raw << 24 | t.first[table] << 14 | (u32)(table_of(rank, a) - base) / 16;
+                if (rank < a.tables_by_slots) word |= 1u << 28;
+            }
+            tasks[kind] = word;
+        }
+    }
+    __device__ __forceinline__ const char *table_of(u32 rank, const CoderArguments &a) const {
+        if (rank < a.tables_by_slots) return (const char *)(slots + rank * PROB_SUM);
+        return (const char *)(tokens + (rank - a.tables_by_slots) * PROB_SUM);
+    }
+};
+
+// What stands behind the words of a stream: symbols and values by which lanes replace those that they escaped from, raw bits.
+template <class D> struct Lists {
+    // Where the symbols and deltas of the tile go.
+    i16 *q;
+    D *delta;
+    const u16 *escapes, *exact;
+    // Raw bits in words, from a place that 4 bytes divide; the next bit, and one past the last, counted from there.
+    const u32 *raw;
+    u32 raw_at, raw_end;
+    u32 escapes_left, exact_left, below;
+    bool broken;
+
+    // Of the lanes that ask: the next exact values.
+    __device__ __noinline__ D exact_value(bool asks) {
+        const u32 mask = __ballot_sync(FULL, asks), index = __popc(mask & below), count = __popc(mask);
+        D value = 0;
+        constexpr u32 PIECES = sizeof(D) / 2;
+        if (asks && index < exact_left) {
+            for (u32 k = 0; k < PIECES; k++) value |= (D)exact[index * PIECES + k] << (16 * k);
+        }
+        broken |= count > exact_left;
+        exact_left -= min(count, exact_left);
+        exact += PIECES * count;
+        return value;
+    }
+    // Of the lanes that escaped: their symbols; an exact one's delta goes to its place.
+    __device__ __noinline__ void symbols(bool escaped, u32 to) {
+        const u32 mask = __ballot_sync(FULL, escaped), index = __popc(mask & below), count = __popc(mask);
+        const i16 symbol = escaped && index < escapes_left ? (i16)escapes[index] : 0;
+        broken |= count > escapes_left;
+        escapes_left -= min(count, escapes_left);
+        escapes += count;
+        if (escaped) q[to] = symbol;
+        const bool is_exact = symbol == EXACT;
+        if (!__any_sync(FULL, is_exact)) return;
+        const D value = exact_value(is_exact);
+        if (is_exact) delta[to] = value;
+    }
+};
+
+// At most 32 raw bits.
+__device__ __forceinline__ u32 raw_bits(const u32 *raw, u32 bit, u32 width) {
+    return __funnelshift_r(raw[bit / 32], raw[bit / 32 + 1], bit) & (u32)((1ull << width) - 1);
+}
