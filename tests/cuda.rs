@@ -6,6 +6,8 @@
 
 #[path = "cuda/cases.rs"]
 mod cases;
+#[path = "cuda/figures.rs"]
+mod figures;
 #[path = "cuda/memory.rs"]
 mod memory;
 #[path = "cuda/speed.rs"]
@@ -64,6 +66,19 @@ fn largest_magnitude_is_exact() {
     let values: Vec<f32> = (0..100_003).map(|i| ((i * 7919 % 100_003) as f32 - 5e4) * 0.25).collect();
     assert_eq!(cuda.max_abs(&values).unwrap(), values.iter().fold(0f32, |m, v| m.max(v.abs())));
     assert_eq!(cuda.max_abs(&[-0.0f64]).unwrap().to_bits(), 0);
+    // The largest one at every place of the last loads.
+    for len in 1..40 {
+        let values: Vec<f64> = (0..len).map(|i| -(i as f64)).collect();
+        assert_eq!(cuda.max_abs(&values).unwrap(), len as f64 - 1.0);
+    }
+}
+
+#[test]
+fn figures_of_the_device_are_those_of_the_metrics() {
+    let Some(cuda) = cuda() else { return };
+    for seed in 0..12 {
+        figures::compare(&cuda, seed);
+    }
 }
 
 /// Prints times as JSON: `BLOCKMGARD_BENCH="file.f32 512 512 512 1e-4 16" cargo test --release --test cuda -- --ignored --nocapture`

@@ -17,6 +17,8 @@ pub use dispatch::Coded;
 pub use preview::{CoarseVolume, preview};
 pub use report::Report;
 pub use search::{Found, Goal, first_guess, search};
+#[cfg(feature = "cuda")]
+pub(crate) use sink::MemorySink;
 
 #[cfg(test)]
 mod tests;

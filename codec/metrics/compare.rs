@@ -200,7 +200,7 @@ impl Partial {
 }
 
 /// The tier with the largest tolerance, of those that hold a block.
-fn loosest(map: &ToleranceMap) -> Option<usize> {
+pub(crate) fn loosest(map: &ToleranceMap) -> Option<usize> {
     let mut used = vec![false; map.tiers.len()];
     map.tier_of_block.iter().for_each(|t| used[*t as usize] = true);
     let used = (0..map.tiers.len()).filter(|i| used[*i]);

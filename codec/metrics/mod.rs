@@ -7,8 +7,12 @@ mod report;
 mod ssim;
 mod sums;
 
+#[cfg(feature = "cuda")]
+pub(crate) use compare::loosest;
 pub use compare::{Comparison, compare};
 pub use exact::{exact_difference, keeps};
+#[cfg(feature = "cuda")]
+pub(crate) use report::psnr_db;
 pub use report::{Report, TierReport};
 pub use ssim::{SliceSsim, ssim_slice, ssim_volume};
 

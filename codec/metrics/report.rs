@@ -80,6 +80,6 @@ fn null_is_infinite<'de, D: serde::Deserializer<'de>>(d: D) -> Result<f64, D::Er
 }
 
 /// 20 log10(range / RMSE); infinite for an exact copy.
-pub(super) fn psnr_db(range: f64, rmse: f64) -> f64 {
+pub(crate) fn psnr_db(range: f64, rmse: f64) -> f64 {
     if rmse == 0.0 { f64::INFINITY } else { 20.0 * (range / rmse).log10() }
 }

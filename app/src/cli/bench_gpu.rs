@@ -109,7 +109,7 @@ fn text(volume: &Volume, machine: &str, report: &GpuReport) -> String {
     let mut out = format!("{} on {machine}\n", report.device);
     let _ = writeln!(
         out,
-        "{}, {} {}: ratio {:.2}, largest error {:.4} of the tolerance; medians of {} runs\n",
+        "{}, {} {}: ratio {:.2}, largest error {:.4} of the tolerance; medians of {} runs",
         volume.meta.source,
         volume.shape,
         dtype_name(report.dtype),
@@ -117,12 +117,22 @@ fn text(volume: &Volume, machine: &str, report: &GpuReport) -> String {
         report.max_error_of_tau,
         report.repeats
     );
+    let figures = &report.figures;
+    let _ = writeln!(
+        out,
+        "On the device: largest error {:.4} of the tolerance, {} violations, PSNR {:.2} dB{}\n",
+        figures.max_error_over_tau,
+        figures.violations,
+        figures.psnr_db,
+        figures.roi_psnr_db.map_or(String::new(), |db| format!(", in the regions {db:.2} dB"))
+    );
     let mut line = |name: &str, time: &GpuTime| {
         let _ = writeln!(out, "{name:<34} {:>10.4} ms {:>10.1} GB/s", time.ms, time.gb_per_s);
     };
     line("compress, device-resident", &report.compress);
     line("decompress, device-resident", &report.decompress);
     line("max|u|", &report.max_abs);
+    line("comparison", &report.compare);
     line("compress, host to host", &report.host_compress);
     line("decompress, host to host", &report.host_decompress);
     report.kernels.iter().for_each(|(name, time)| line(&format!("  {name}"), time));

@@ -5,6 +5,7 @@ mod buffer;
 mod device_struct;
 mod gpu;
 mod hybrid;
+mod metrics;
 mod profile;
 mod pyramid;
 mod reduce;
@@ -14,10 +15,12 @@ use super::device::Gpus;
 use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::frame::check_map;
-use crate::{Control, Element, Error, ErrorKind, Mode, Params, Region, Result};
+use crate::{Control, Element, Error, ErrorKind, Mode, Params, Region, Result, ToleranceMap};
 use buffer::Buffer;
 use gpu::Gpu;
 use hybrid::{Hybrid, Outcome};
+use metrics::Comparing;
+pub use metrics::{Figures, TierFigures};
 use pyramid::Pyramid;
 use std::sync::Mutex;
 
@@ -61,6 +64,39 @@ impl Cuda {
         if self.cpu_may_help { Ok(Cpu) } else { Err(refused().remedy("use --device auto or --device cpu")) }
     }
 
+    /// Compares finite values of `n` nodes, C order, with their reconstruction, on the first device.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] when lengths, extents and map do not fit, and those of the device.
+    pub fn figures<T: Element>(
+        &self,
+        original: &[T],
+        reconstructed: &[T],
+        n: [usize; 3],
+        map: &ToleranceMap,
+    ) -> Result<Figures> {
+        check_map(n, map)?;
+        if [original, reconstructed].iter().any(|v| v.len() != n.iter().product::<usize>()) {
+            return Err(Error::invalid(format!(
+                "{} and {} values of {n:?} nodes",
+                original.len(),
+                reconstructed.len()
+            )));
+        }
+        let gpu = &self.gpus[0];
+        let (mut memory, mut comparing) = ([Buffer::default(), Buffer::default()], Comparing::default());
+        comparing.prepare(gpu, map)?;
+        let mut volumes = [0; 2];
+        for ((address, memory), values) in volumes.iter_mut().zip(&mut memory).zip([original, reconstructed]) {
+            *address = memory.reserve(gpu, size_of_val(values))?;
+            // SAFETY: just reserved.
+            unsafe { gpu.upload(*address, values)? };
+        }
+        // SAFETY: both volumes were sent, and checked above.
+        unsafe { comparing.compare::<T>(gpu, volumes, n, map)? };
+        comparing.figures(gpu, map)
+    }
+
     /// Largest |u| of finite values, found on the first device.
     pub fn max_abs<T: Element>(&self, values: &[T]) -> Result<T> {
         let gpu = &self.gpus[0];
@@ -69,7 +105,8 @@ impl Cuda {
         // SAFETY: `address` was reserved for exactly these values.
         unsafe {
             gpu.upload(address, values)?;
-            reduce::max_abs(gpu, &mut scratch, address, values.len())
+            let result = reduce::queue_max_abs::<T>(gpu, &mut scratch, address, values.len())?;
+            reduce::read_max_abs(gpu, result)
         }
     }
 }

@@ -80,11 +80,16 @@ impl<T: Element> Hybrid<T> {
         }
     }
 
-    /// Largest |u| of the frame on the device.
-    pub fn max_abs(&mut self, gpu: &Gpu) -> Result<T> {
+    /// Queues the search for the largest |u| of the frame on the device.
+    pub fn max_abs(&mut self, gpu: &Gpu) -> Result<u64> {
         let (frame, count) = (self.arrays[0].address(gpu), self.len_of(0));
         // SAFETY: `begin` left the whole frame there.
-        unsafe { reduce::max_abs(gpu, &mut self.reduced, frame, count) }
+        unsafe { reduce::queue_max_abs::<T>(gpu, &mut self.reduced, frame, count) }
+    }
+
+    /// Addresses of the frame and of what `decode_resident` made of it.
+    pub fn volumes(&self, gpu: &Gpu) -> [u64; 2] {
+        [self.arrays[0].address(gpu), self.result.address(gpu)]
     }
 
     /// Queues the whole encoder.

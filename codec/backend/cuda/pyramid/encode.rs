@@ -50,11 +50,16 @@ impl<T: Real> Pyramid<T> {
         unsafe { self.staging.send(gpu, address, field) }
     }
 
-    /// Largest |u| of the frame on the device.
-    pub fn max_abs(&mut self, gpu: &Gpu) -> Result<T> {
+    /// Queues the search for the largest |u| of the frame on the device.
+    pub fn max_abs(&mut self, gpu: &Gpu) -> Result<u64> {
         let stage = &self.stages[0];
         // SAFETY: `begin` left the whole frame there.
-        unsafe { reduce::max_abs(gpu, &mut self.scratch, stage.values.address(gpu), stage.len()) }
+        unsafe { reduce::queue_max_abs::<T>(gpu, &mut self.scratch, stage.values.address(gpu), stage.len()) }
+    }
+
+    /// Addresses of the frame and of what `decode_resident` made of it.
+    pub fn volumes(&self, gpu: &Gpu) -> [u64; 2] {
+        [self.stages[0].values.address(gpu), self.result.address(gpu)]
     }
 
     fn prepare_encode(&mut self, gpu: &Gpu) -> Result<()> {

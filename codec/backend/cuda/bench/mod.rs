@@ -1,16 +1,16 @@
 //! Times of the GPU backend: device-resident and host to host, and kernel by kernel.
 
-use super::gpu::Gpu;
-use super::hybrid::Hybrid;
-use super::pyramid::Pyramid;
+mod resident;
+
+use super::metrics::Figures;
 use super::{Cuda, Kept};
 use crate::backend::{Backend, FrameInput, FrameParts, FrameShape, FrameSink, FrameSource, RegionSink};
-use crate::transform::hybrid::frame::Frame;
+use crate::job::MemorySink;
 use crate::volume::{DType, SliceField};
-use crate::{Control, Error, Mode, Params, Region, Result, ToleranceMap};
+use crate::{Control, Error, Params, Region, Result, ToleranceMap};
 use rayon::prelude::*;
+use resident::time_resident;
 use serde::Serialize;
-use std::sync::Mutex;
 use std::time::Instant;
 
 /// What one frame costs on one GPU. GB/s are 1e9 bytes of original data a second.
@@ -23,11 +23,15 @@ pub struct GpuReport {
     pub params: Params,
     /// Original bytes by encoded bytes (coarse part and chunks).
     pub ratio: f64,
-    /// Largest |u - v| / tau over blocks with a finite tolerance above 0, in exact arithmetic.
+    /// Largest |u - v| / tau over blocks with a finite tolerance above 0, of the values that came back to the host.
     pub max_error_of_tau: f64,
-    /// Repetitions after one warm-up; every time is their median.
+    /// The comparison of the values that stayed on the device, made there.
+    pub figures: Figures,
+    /// Repetitions after the warm-up; every time is their median.
     pub repeats: usize,
     pub max_abs: GpuTime,
+    /// The comparison on the device.
+    pub compare: GpuTime,
     /// Values on the device to bytes on the device, corner arrays and index included; max|u| is known.
     pub compress: GpuTime,
     pub decompress: GpuTime,
@@ -51,27 +55,9 @@ impl GpuTime {
     }
 }
 
-/// Work before the first measurement.
-const WARM_UP_S: f64 = 0.5;
-
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
-}
-
-/// Receives the whole frame, whose extents are `n`.
-struct Whole<T> {
-    values: Mutex<Vec<T>>,
-    n: [usize; 3],
-}
-
-impl<T: Kept> RegionSink<T> for Whole<T> {
-    fn put(&self, region: &Region, values: &[T]) -> Result<()> {
-        let start = (region.lo[0] * self.n[1] + region.lo[1]) * self.n[2] + region.lo[2];
-        let mut all = self.values.lock().unwrap_or_else(|e| e.into_inner());
-        all[start..start + values.len()].copy_from_slice(values);
-        Ok(())
-    }
 }
 
 /// Times one frame of `n` finite values, C order, on the first device of `cuda`.
@@ -130,13 +116,13 @@ where
     })?;
     let frame = FrameShape { n, tolerance: map, params, max_abs: max_abs.to_f64() };
     let mut decoded = vec![T::ZERO; values.len()];
+    let whole = Region { lo: [0; 3], hi: n };
     let host_decompress = repeat(repeats, || {
-        let whole = Whole { values: Mutex::new(std::mem::take(&mut decoded)), n };
+        let sink = MemorySink::new(whole, &mut decoded);
         let start = Instant::now();
-        cuda.decode(&frame, &encoded, &Region { lo: [0; 3], hi: n }, &whole, &control)?;
+        cuda.decode(&frame, &encoded, &whole, &sink, &control)?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        decoded = whole.values.into_inner().unwrap_or_else(|e| e.into_inner());
-        Ok(ms)
+        sink.finish().map(|()| ms)
     })?;
 
     let resident = time_resident(cuda, &input, repeats)?;
@@ -150,69 +136,16 @@ where
         params: params.clone(),
         ratio: bytes as f64 / size as f64,
         max_error_of_tau: max_error(values, &decoded, n, map),
+        figures: resident.figures,
         repeats,
         max_abs: time(resident.max_abs),
+        compare: time(resident.compare),
         compress: time(resident.compress),
         decompress: time(resident.decompress),
         host_compress: time(host_compress),
         host_decompress: time(host_decompress),
         kernels: resident.kernels.into_iter().map(|(name, ms)| (name.to_string(), time(ms))).collect(),
     })
-}
-
-/// Milliseconds on the device.
-struct Resident {
-    max_abs: f64,
-    compress: f64,
-    decompress: f64,
-    kernels: Vec<(&'static str, f64)>,
-}
-
-/// Times one frame between device memory and device memory.
-fn time_resident<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, repeats: usize) -> Result<Resident> {
-    let (gpu, n, params) = (&cuda.gpus[0], input.field.extents(), input.params);
-    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
-    match params.mode {
-        Mode::Pyramid => {
-            let pyramid = session.pyramid::<T>(gpu, n, params.tile)?;
-            pyramid.begin(gpu, input.field)?;
-            let encode = |p: &mut Pyramid<T>| p.encode(gpu, input.tolerance, input.max_abs, params.points);
-            time_steps(gpu, pyramid, repeats, |p| p.max_abs(gpu).map(drop), encode, |p| p.decode_resident(gpu))
-        }
-        Mode::Hybrid => {
-            let hybrid = session.hybrid::<T>(gpu, n, params)?;
-            hybrid.begin(gpu, input.field)?;
-            let frame = Frame::new(n, input.tolerance, input.max_abs.to_f64(), params, None);
-            let encode = |h: &mut Hybrid<T>| h.encode(gpu, &frame, input.tolerance);
-            time_steps(gpu, hybrid, repeats, |h| h.max_abs(gpu).map(drop), encode, |h| h.decode_resident(gpu))
-        }
-    }
-}
-
-/// Medians of the steps of a mode, whose values are on the device.
-fn time_steps<S>(
-    gpu: &Gpu,
-    state: &mut S,
-    repeats: usize,
-    max_abs: impl Fn(&mut S) -> Result<()>,
-    encode: impl Fn(&mut S) -> Result<()>,
-    decode: impl Fn(&mut S) -> Result<()>,
-) -> Result<Resident> {
-    // The clocks rise under load only.
-    let start = Instant::now();
-    while start.elapsed().as_secs_f64() < WARM_UP_S {
-        encode(state)?;
-        decode(state)?;
-        gpu.finish()?;
-    }
-    let (reduce, compress, decompress) = (
-        repeat(repeats, || gpu.time(|| max_abs(state)))?,
-        repeat(repeats, || gpu.time(|| encode(state)))?,
-        repeat(repeats, || gpu.time(|| decode(state)))?,
-    );
-    let mut kernels = gpu.profile(|| encode(state))?;
-    kernels.extend(gpu.profile(|| decode(state))?);
-    Ok(Resident { max_abs: reduce, compress, decompress, kernels })
 }
 
 /// The median of `repeats` times after a warm-up.

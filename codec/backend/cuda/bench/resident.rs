@@ -1,0 +1,123 @@
+//! Times between device memory and device memory.
+
+use super::super::gpu::Gpu;
+use super::super::hybrid::Hybrid;
+use super::super::metrics::{Comparing, Figures};
+use super::super::pyramid::Pyramid;
+use super::super::{Cuda, Kept};
+use super::repeat;
+use crate::backend::FrameInput;
+use crate::transform::hybrid::frame::Frame;
+use crate::{Element, Mode, Result};
+use std::time::Instant;
+
+/// Work before the first measurement: the clocks rise under load only.
+const WARM_UP_S: f64 = 0.5;
+
+/// Milliseconds on the device.
+pub struct Resident {
+    pub max_abs: f64,
+    pub compress: f64,
+    pub decompress: f64,
+    pub compare: f64,
+    pub figures: Figures,
+    pub kernels: Vec<(&'static str, f64)>,
+}
+
+/// A mode with a frame on the device: its steps, queued.
+trait Steps<T> {
+    fn max_abs(&mut self) -> Result<()>;
+    fn encode(&mut self) -> Result<()>;
+    fn decode(&mut self) -> Result<()>;
+    /// Addresses of the frame and of what `decode` made of it.
+    fn volumes(&self) -> [u64; 2];
+}
+
+struct PyramidSteps<'a, T: Kept> {
+    gpu: &'a Gpu,
+    state: &'a mut Pyramid<T>,
+    input: &'a FrameInput<'a, T>,
+}
+
+impl<T: Kept> Steps<T> for PyramidSteps<'_, T> {
+    fn max_abs(&mut self) -> Result<()> {
+        self.state.max_abs(self.gpu).map(drop)
+    }
+    fn encode(&mut self) -> Result<()> {
+        self.state.encode(self.gpu, self.input.tolerance, self.input.max_abs, self.input.params.points)
+    }
+    fn decode(&mut self) -> Result<()> {
+        self.state.decode_resident(self.gpu)
+    }
+    fn volumes(&self) -> [u64; 2] {
+        self.state.volumes(self.gpu)
+    }
+}
+
+struct HybridSteps<'a, T: Kept> {
+    gpu: &'a Gpu,
+    state: &'a mut Hybrid<T>,
+    input: &'a FrameInput<'a, T>,
+    frame: Frame<T>,
+}
+
+impl<T: Kept> Steps<T> for HybridSteps<'_, T> {
+    fn max_abs(&mut self) -> Result<()> {
+        self.state.max_abs(self.gpu).map(drop)
+    }
+    fn encode(&mut self) -> Result<()> {
+        self.state.encode(self.gpu, &self.frame, self.input.tolerance)
+    }
+    fn decode(&mut self) -> Result<()> {
+        self.state.decode_resident(self.gpu)
+    }
+    fn volumes(&self) -> [u64; 2] {
+        self.state.volumes(self.gpu)
+    }
+}
+
+/// Times one frame between device memory and device memory.
+pub fn time_resident<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, repeats: usize) -> Result<Resident> {
+    let (gpu, n, params) = (&cuda.gpus[0], input.field.extents(), input.params);
+    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+    match params.mode {
+        Mode::Pyramid => {
+            let state = session.pyramid::<T>(gpu, n, params.tile)?;
+            state.begin(gpu, input.field)?;
+            time_steps(gpu, &mut PyramidSteps { gpu, state, input }, input, repeats)
+        }
+        Mode::Hybrid => {
+            let state = session.hybrid::<T>(gpu, n, params)?;
+            state.begin(gpu, input.field)?;
+            let frame = Frame::new(n, input.tolerance, input.max_abs.to_f64(), params, None);
+            time_steps(gpu, &mut HybridSteps { gpu, state, input, frame }, input, repeats)
+        }
+    }
+}
+
+/// Medians of the steps of a mode, whose values are on the device.
+fn time_steps<T: Element>(
+    gpu: &Gpu,
+    steps: &mut dyn Steps<T>,
+    input: &FrameInput<T>,
+    repeats: usize,
+) -> Result<Resident> {
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < WARM_UP_S {
+        steps.encode()?;
+        steps.decode()?;
+        gpu.finish()?;
+    }
+    let max_abs = repeat(repeats, || gpu.time(|| steps.max_abs()))?;
+    let compress = repeat(repeats, || gpu.time(|| steps.encode()))?;
+    let decompress = repeat(repeats, || gpu.time(|| steps.decode()))?;
+    let (map, n) = (input.tolerance, input.field.extents());
+    let mut comparing = Comparing::default();
+    comparing.prepare(gpu, map)?;
+    // SAFETY: the frame and its reconstruction, of the extents that the map is made for.
+    let compare = repeat(repeats, || gpu.time(|| unsafe { comparing.compare::<T>(gpu, steps.volumes(), n, map) }))?;
+    let figures = comparing.figures(gpu, map)?;
+    let mut kernels = gpu.profile(|| steps.encode())?;
+    kernels.extend(gpu.profile(|| steps.decode())?);
+    Ok(Resident { max_abs, compress, decompress, compare, figures, kernels })
+}
