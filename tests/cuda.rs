@@ -51,6 +51,29 @@ fn random_hybrid_frames_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() 
 }
 
 #[test]
+fn frames_in_parts_and_on_two_devices_have_the_bytes_of_the_cpu() {
+    if cuda().is_none() {
+        return;
+    }
+    // The emulator has two devices; a machine with one tests parts on that.
+    let pair = Cuda::open(&Gpus::List(vec![0, 1])).ok();
+    let mut parts = 0;
+    for seed in 0..case_count() / 10 {
+        for case in [cases::Case::layered(seed), cases::Case::layered(seed).in_hybrid_mode()] {
+            // From a limit that the whole frame fits into to one that a single layer does not fit into.
+            for limit in [48 << 20, 12 << 20, 6 << 20, 1 << 20] {
+                let strict = Cuda::open_within(&Gpus::First, limit).unwrap().with_cpu();
+                parts += cases::fits(&strict, &case) as u64;
+                cases::compare(&strict.with_cpu_when_short(), &case);
+            }
+        }
+        let Some(pair) = pair.as_ref().filter(|_| seed % 2 == 0) else { continue };
+        cases::compare(pair, &cases::Case::layered(seed));
+    }
+    assert!(parts > case_count() / 10, "{parts} frames fit");
+}
+
+#[test]
 fn damaged_chunks_are_refused_as_on_the_cpu() {
     let Some(cuda) = cuda() else { return };
     let cuda = cuda.with_cpu();

@@ -89,8 +89,8 @@ pub fn open(device: &Device) -> Result<Opened> {
     let cpu = |reason: String| Opened { backend: Box::new(Cpu), reason };
     match device {
         Device::Cpu => Ok(cpu("asked for".into())),
-        Device::Cuda(gpus) => Ok(Opened { backend: open_gpus(gpus)?, reason: "asked for".into() }),
-        Device::Auto => Ok(match open_gpus(&Gpus::First) {
+        Device::Cuda(gpus) => Ok(Opened { backend: open_gpus(gpus, false)?, reason: "asked for".into() }),
+        Device::Auto => Ok(match open_gpus(&Gpus::First, true) {
             Ok(backend) => Opened { backend, reason: "first usable GPU".into() },
             Err(error) => cpu(error.message),
         }),
@@ -98,12 +98,13 @@ pub fn open(device: &Device) -> Result<Opened> {
 }
 
 #[cfg(feature = "cuda")]
-fn open_gpus(gpus: &Gpus) -> Result<Box<dyn Backend>> {
-    Ok(Box::new(super::cuda::Cuda::open(gpus)?.with_cpu()))
+fn open_gpus(gpus: &Gpus, auto: bool) -> Result<Box<dyn Backend>> {
+    let cuda = super::cuda::Cuda::open(gpus)?.with_cpu();
+    Ok(Box::new(if auto { cuda.with_cpu_when_short() } else { cuda }))
 }
 
 #[cfg(not(feature = "cuda"))]
-fn open_gpus(_gpus: &Gpus) -> Result<Box<dyn Backend>> {
+fn open_gpus(_gpus: &Gpus, _auto: bool) -> Result<Box<dyn Backend>> {
     Err(Error::new(crate::ErrorKind::Device, "this build has no GPU support")
         .remedy("build with the feature \"cuda\", or use --device cpu"))
 }

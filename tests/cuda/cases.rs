@@ -4,7 +4,7 @@ use crate::memory::Values;
 use blockmgard::backend::{Backend, Cpu, Cuda, FrameInput, FrameParts, FrameShape};
 use blockmgard::params::Points;
 use blockmgard::volume::SliceField;
-use blockmgard::{Basis, Budget, Control, Element, Mode, Params, Region, Tier, ToleranceMap};
+use blockmgard::{Basis, Budget, Control, Element, ErrorKind, Mode, Params, Region, Tier, ToleranceMap};
 
 /// A small generator, the same on every machine.
 struct Random(u64);
@@ -45,6 +45,18 @@ impl Case {
             3 => [64, 64, 64 + r.below(16)],
             _ => [1 + r.below(70), 1 + r.below(70), 1 + r.below(70)],
         };
+        Self::of(r, seed, n)
+    }
+    /// A case of several layers of chunks.
+    pub fn layered(seed: u64) -> Self {
+        let mut r = Random(seed.wrapping_mul(0x9876_5432_1fed_cba9));
+        let n = match r.below(4) {
+            0 => [1, 520 + r.below(800), 1 + r.below(300)],
+            _ => [65 + r.below(200), 1 + r.below(70), 1 + r.below(40)],
+        };
+        Self::of(r, seed, n)
+    }
+    fn of(mut r: Random, seed: u64, n: [usize; 3]) -> Self {
         let params = Params {
             tile: [8, 16, 32][r.below(3)],
             points: [Points::Two, Points::Four, Points::Six, Points::Auto][r.below(4)],
@@ -60,8 +72,11 @@ impl Case {
     }
     /// A case of the hybrid mode.
     pub fn hybrid(seed: u64) -> Self {
-        let mut case = Self::random(seed);
-        let mut r = Random(!seed);
+        Self::random(seed).in_hybrid_mode()
+    }
+    pub fn in_hybrid_mode(self) -> Self {
+        let mut case = self;
+        let mut r = Random(!case.seed);
         case.params = Params {
             mode: Mode::Hybrid,
             local_levels: [1, 1, 2, 3, 0][r.below(5)],
@@ -157,6 +172,21 @@ macro_rules! typed {
 }
 typed!(f32, encode_f32, decode_f32);
 typed!(f64, encode_f64, decode_f64);
+
+/// Whether the device takes the case; if not, its error names the memory that it lacks.
+pub fn fits(cuda: &Cuda, case: &Case) -> bool {
+    let values: Vec<f64> = case.values.clone();
+    let field = SliceField::new(&values, case.n);
+    let max_abs = values.iter().fold(0f64, |m, v| m.max(v.abs()));
+    let input = FrameInput { field: &field, tolerance: &case.map, max_abs, params: &case.params };
+    match cuda.encode_f64(&input, &mut FrameParts::default(), &Control::default()) {
+        Ok(()) => true,
+        Err(error) => {
+            assert!(error.kind == ErrorKind::Device && error.message.contains("of GPU memory needed"), "{error}");
+            false
+        }
+    }
+}
 
 pub fn compare(cuda: &Cuda, case: &Case) {
     if case.double { compare_as::<f64>(cuda, case) } else { compare_as::<f32>(cuda, case) }

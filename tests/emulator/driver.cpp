@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <string>
 #include <sys/mman.h>
 #include <vector>
@@ -146,16 +147,20 @@ typedef uint64_t Pointer;
 enum { OK = 0, NOT_FOUND = 500 };
 
 static std::map<Pointer, std::pair<void *, size_t>> allocations;
+// One launch or allocation at a time: several devices have a thread each.
+static std::mutex busy;
 static Pointer allocate(size_t bytes) {
     const size_t page = 4096, body = (bytes + page - 1) / page * page;
     char *map = (char *)mmap(nullptr, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect(map + body, page, PROT_NONE);
     const Pointer p = (Pointer)(map + (body - bytes)) & ~(Pointer)15;
     memset((void *)p, 0xa5, bytes);
+    const std::lock_guard<std::mutex> guard(busy);
     allocations[p] = {map, body + page};
     return p;
 }
 static Result release(Pointer p) {
+    const std::lock_guard<std::mutex> guard(busy);
     const auto found = allocations.find(p);
     if (found == allocations.end()) return 1;
     munmap(found->second.first, found->second.second);
@@ -169,7 +174,7 @@ static double now_ms() {
 extern "C" {
 Result cuInit(unsigned) { return OK; }
 Result cuDriverGetVersion(int *v) { return *v = 13000, OK; }
-Result cuDeviceGetCount(int *n) { return *n = 1, OK; }
+Result cuDeviceGetCount(int *n) { return *n = 2, OK; }
 Result cuDeviceGet(int *d, int ordinal) { return *d = ordinal, OK; }
 Result cuDeviceGetName(char *name, int length, int) { return snprintf(name, length, "emulated GPU"), OK; }
 Result cuDeviceTotalMem_v2(size_t *n, int) { return *n = (size_t)1 << 34, OK; }
@@ -214,6 +219,7 @@ Result cuFuncSetAttribute(void *, int, int) { return OK; }
 Result cuFuncGetAttribute(int *v, int, void *) { return *v = 0, OK; }
 Result cuLaunchKernel(void *f, unsigned gx, unsigned, unsigned, unsigned bx, unsigned, unsigned, unsigned shared, void *, void **parameters,
                       void **) {
+    const std::lock_guard<std::mutex> guard(busy);
     emulator::launch((emulator::Trampoline)f, gx, bx, shared, parameters);
     return OK;
 }

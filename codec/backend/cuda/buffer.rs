@@ -3,69 +3,87 @@
 use super::gpu::{Gpu, failed};
 use crate::{Error, ErrorKind, Result};
 use cudarc::driver::{CudaSlice, DevicePtr, sys};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// What this backend holds of a device's memory.
+pub(super) struct Account {
+    /// Bytes that it may hold, and holds.
+    limit: usize,
+    held: AtomicUsize,
+    short: AtomicBool,
+}
+
+impl Account {
+    pub fn new(limit: usize) -> Self {
+        Self { limit, held: AtomicUsize::new(0), short: AtomicBool::new(false) }
+    }
+    /// Whether memory was refused since the last [`Account::forgive`].
+    pub fn was_short(&self) -> bool {
+        self.short.load(Relaxed)
+    }
+    pub fn forgive(&self) {
+        self.short.store(false, Relaxed);
+    }
+}
+
+/// An allocation and where it is accounted for.
+struct Memory {
+    bytes: CudaSlice<u8>,
+    account: Arc<Account>,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.account.held.fetch_sub(self.bytes.len(), Relaxed);
+    }
+}
 
 /// Untyped device memory of at least the size last reserved.
 #[derive(Default)]
 pub(super) struct Buffer {
-    memory: Option<CudaSlice<u8>>,
+    memory: Option<Memory>,
 }
 
 impl Buffer {
     /// Makes room for `bytes` (contents are lost when it grows) and returns the address, aligned to 256 bytes.
     pub fn reserve(&mut self, gpu: &Gpu, bytes: usize) -> Result<u64> {
-        if self.memory.as_ref().is_none_or(|m| m.len() < bytes) {
+        if self.memory.as_ref().is_none_or(|m| m.bytes.len() < bytes) {
             self.memory = None;
-            // SAFETY: kernels write before they read; copies out follow the kernels that filled the memory.
-            let memory = unsafe { gpu.stream.alloc::<u8>(bytes.max(256)) };
-            self.memory = Some(memory.map_err(|error| match error.0 {
-                sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => short_of_memory(gpu, bytes),
-                _ => failed("allocating memory")(error),
-            })?);
+            self.memory = Some(allocate(gpu, bytes.max(256))?);
         }
         Ok(self.address(gpu))
     }
 
     /// Address of the memory last reserved; 0 before the first [`Buffer::reserve`].
     pub fn address(&self, gpu: &Gpu) -> u64 {
-        self.memory.as_ref().map_or(0, |m| m.device_ptr(&gpu.stream).0)
+        self.memory.as_ref().map_or(0, |m| m.bytes.device_ptr(&gpu.stream).0)
     }
 }
 
+fn allocate(gpu: &Gpu, bytes: usize) -> Result<Memory> {
+    let account = gpu.account.clone();
+    if account.held.load(Relaxed).saturating_add(bytes) > account.limit {
+        return Err(short_of_memory(gpu, bytes));
+    }
+    // SAFETY: kernels write before they read; copies out follow the kernels that filled the memory.
+    let memory = unsafe { gpu.stream.alloc::<u8>(bytes) }.map_err(|error| match error.0 {
+        sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => short_of_memory(gpu, bytes),
+        _ => failed("allocating memory")(error),
+    })?;
+    account.held.fetch_add(bytes, Relaxed);
+    Ok(Memory { bytes: memory, account })
+}
+
 fn short_of_memory(gpu: &Gpu, bytes: usize) -> Error {
+    gpu.account.short.store(true, Relaxed);
     let free = gpu.context.mem_get_info().map_or(0, |(free, _)| free);
-    let message = format!("{}: {} MB of GPU memory needed, {} MB free", gpu.name, bytes >> 20, free >> 20);
+    let free = free.min(gpu.account.limit.saturating_sub(gpu.account.held.load(Relaxed)));
+    let message = format!("{}: {} MB of GPU memory needed, {} MB free", gpu.name, bytes.div_ceil(1 << 20), free >> 20);
     Error::new(ErrorKind::Device, message).remedy("use smaller frames (--frame) or --device cpu")
 }
 
 impl Gpu {
-    /// Queues a copy of `values` to device memory at `address`.
-    ///
-    /// # Safety
-    /// `address` must have room for the values.
-    pub unsafe fn upload<T: bytemuck::Pod>(&self, address: u64, values: &[T]) -> Result<()> {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: pageable memory is staged by the driver before the call returns.
-        unsafe { cudarc::driver::result::memcpy_htod_async(address, bytes, self.stream.cu_stream()) }
-            .map_err(failed("copying to the device"))
-    }
-
-    /// Copies device memory at `address` into `values` and waits for it.
-    ///
-    /// # Safety
-    /// `address` must hold as many values.
-    pub unsafe fn download<T: bytemuck::Pod>(&self, address: u64, values: &mut [T]) -> Result<()> {
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
-        if !bytes.is_empty() {
-            // SAFETY: `bytes` outlives the copy, which ends in `finish`.
-            unsafe { cudarc::driver::result::memcpy_dtoh_async(bytes, address, self.stream.cu_stream()) }
-                .map_err(failed("copying from the device"))?;
-        }
-        self.finish()
-    }
-
     /// Queues filling `bytes` bytes with `value`.
     ///
     /// # Safety
@@ -74,6 +92,7 @@ impl Gpu {
         if bytes == 0 {
             return Ok(());
         }
+        self.bind()?;
         // SAFETY: the caller vouches for the range.
         unsafe { cudarc::driver::result::memset_d8_async(address, value, bytes, self.stream.cu_stream()) }
             .map_err(failed("filling memory"))

@@ -1,6 +1,8 @@
 //! One NVIDIA GPU: context, stream, kernels and launches. Nothing here knows the codec.
 
+use super::buffer::Account;
 use super::profile::Profile;
+use super::transfer::Ring;
 use crate::{Error, ErrorKind, Result};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg, sys,
@@ -29,6 +31,12 @@ pub(super) struct Gpu {
     pub context: Arc<CudaContext>,
     /// The stream of all kernels.
     pub stream: Arc<CudaStream>,
+    /// The streams of the values of frames on their way to the device and back, so that copies and kernels overlap.
+    pub copy_in: Arc<CudaStream>,
+    pub copy_out: Arc<CudaStream>,
+    pub(super) incoming: Mutex<Ring>,
+    pub(super) outgoing: Mutex<Ring>,
+    pub(super) account: Arc<Account>,
     /// With the text that names their kernels.
     modules: Vec<(&'static str, Arc<CudaModule>)>,
     /// With the dynamic shared memory that each may ask for so far.
@@ -69,8 +77,8 @@ pub(super) fn count() -> Result<usize> {
 }
 
 impl Gpu {
-    /// Opens device `ordinal` (below [`count`]) and loads every kernel.
-    pub fn open(ordinal: usize) -> Result<Self> {
+    /// Opens device `ordinal` (below [`count`]) and loads every kernel. At most `limit` bytes of its memory are taken.
+    pub fn open(ordinal: usize, limit: usize) -> Result<Self> {
         let context = CudaContext::new(ordinal).map_err(failed("opening the device"))?;
         let name = context.name().map_err(failed("reading the device's name"))?;
         let capability = context.compute_capability().map_err(failed("reading the compute capability"))?;
@@ -81,7 +89,8 @@ impl Gpu {
         }
         // SAFETY: every cross-stream dependency of this backend is expressed by its own events.
         unsafe { context.disable_event_tracking() };
-        let stream = context.new_stream().map_err(failed("creating a stream"))?;
+        let new_stream = || context.new_stream().map_err(failed("creating a stream"));
+        let (stream, copy_in, copy_out) = (new_stream()?, new_stream()?, new_stream()?);
         let loaded = |m: &'static Module| Ok((m.source, load(&context, m, capability)?));
         let modules = MODULES.iter().map(loaded).collect::<Result<_>>()?;
         let attribute = |which| {
@@ -98,6 +107,11 @@ impl Gpu {
         Ok(Self {
             context,
             stream,
+            copy_in,
+            copy_out,
+            incoming: Mutex::default(),
+            outgoing: Mutex::default(),
+            account: Arc::new(Account::new(limit)),
             modules,
             functions: Mutex::default(),
             profile: Profile::default(),
@@ -153,7 +167,12 @@ impl Gpu {
         })
     }
 
-    /// Waits for everything queued so far.
+    /// Makes the device that of the calling thread.
+    pub fn bind(&self) -> Result<()> {
+        self.context.bind_to_thread().map_err(failed("using the device"))
+    }
+
+    /// Waits for all kernels queued so far.
     pub fn finish(&self) -> Result<()> {
         self.stream.synchronize().map_err(failed("running the kernels"))
     }

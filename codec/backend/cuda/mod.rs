@@ -5,31 +5,36 @@ mod buffer;
 mod device_struct;
 mod gpu;
 mod hybrid;
+mod hybrid_parts;
 mod metrics;
 mod profile;
 mod pyramid;
 mod reduce;
+mod session;
 mod transfer;
 
 use super::device::Gpus;
 use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
-use crate::transform::pyramid::Real;
 use crate::transform::pyramid::frame::check_map;
-use crate::{Control, Element, Error, ErrorKind, Mode, Params, Region, Result, ToleranceMap};
+use crate::{Control, Element, Error, ErrorKind, Mode, Region, Result, ToleranceMap};
 use buffer::Buffer;
 use gpu::Gpu;
-use hybrid::{Hybrid, Outcome};
+use hybrid::Outcome;
+use hybrid_parts::HybridParts;
 use metrics::Comparing;
 pub use metrics::{Figures, TierFigures};
-use pyramid::Pyramid;
-use std::sync::Mutex;
+use pyramid::{Team, Worker};
+use session::{Kept, Session, locked};
+use std::sync::{Mutex, MutexGuard};
 
 /// One or more GPUs of this machine.
 pub struct Cuda {
     gpus: Vec<Gpu>,
-    session: Mutex<Session>,
-    /// Whether the CPU may take over what has no kernels.
+    /// One a device.
+    sessions: Vec<Mutex<Session>>,
+    /// Whether the CPU may take over what has no kernels, and what does not fit into the devices' memory.
     cpu_may_help: bool,
+    cpu_when_short: bool,
 }
 
 impl Cuda {
@@ -38,6 +43,14 @@ impl Cuda {
     /// # Errors
     /// [`ErrorKind::Device`]: no driver, no such device, a device too old, or kernels that cannot be loaded.
     pub fn open(gpus: &Gpus) -> Result<Self> {
+        Self::open_within(gpus, usize::MAX)
+    }
+
+    /// As [`Cuda::open`]; takes at most `bytes` of each device's memory.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_within(gpus: &Gpus, bytes: usize) -> Result<Self> {
         let count = gpu::count()?;
         let ordinals: Vec<usize> = match gpus {
             Gpus::First => vec![0],
@@ -48,14 +61,20 @@ impl Cuda {
             let message = format!("there is no GPU {missing}: this machine has {count}, counted from 0");
             return Err(Error::new(ErrorKind::Device, message).remedy("see nvidia-smi -L"));
         }
-        let gpus = ordinals.into_iter().map(Gpu::open).collect::<Result<Vec<_>>>()?;
-        Ok(Self { gpus, session: Mutex::default(), cpu_may_help: false })
+        let gpus = ordinals.into_iter().map(|o| Gpu::open(o, bytes)).collect::<Result<Vec<_>>>()?;
+        let sessions = gpus.iter().map(|_| Mutex::default()).collect();
+        Ok(Self { gpus, sessions, cpu_may_help: false, cpu_when_short: false })
     }
 
     /// Lets the CPU do the few things that have no kernels (the same bytes, see [`Cuda::describe`]), instead of
     /// refusing them.
     pub fn with_cpu(self) -> Self {
         Self { cpu_may_help: true, ..self }
+    }
+
+    /// Lets the CPU take frames for which the devices are short of memory even in parts, instead of an error.
+    pub fn with_cpu_when_short(self) -> Self {
+        Self { cpu_when_short: true, ..self }
     }
 
     /// The CPU, for a frame that the kernels leave to it.
@@ -97,6 +116,11 @@ impl Cuda {
         comparing.figures(gpu, map)
     }
 
+    /// Whether memory of a device was refused in the job at hand.
+    fn is_short(&self) -> bool {
+        self.gpus.iter().any(|gpu| gpu.account.was_short())
+    }
+
     /// Largest |u| of finite values, found on the first device.
     pub fn max_abs<T: Element>(&self, values: &[T]) -> Result<T> {
         let gpu = &self.gpus[0];
@@ -111,120 +135,83 @@ impl Cuda {
     }
 }
 
-/// What a device keeps between frames: the tables and memory of the last shape, for each element type.
-#[derive(Default)]
-struct Session {
-    f32: Option<Pyramid<f32>>,
-    f64: Option<Pyramid<f64>>,
-    hybrid_f32: Option<Hybrid<f32>>,
-    hybrid_f64: Option<Hybrid<f64>>,
-    /// Milliseconds of the kernels of all frames encoded in the hybrid mode.
-    hybrid_ms: f64,
-}
-
-/// What differs between the element types: their places in a session, and the CPU's methods.
-trait Kept: Real {
-    fn slot(session: &mut Session) -> &mut Option<Pyramid<Self>>;
-    fn hybrid_slot(session: &mut Session) -> &mut Option<Hybrid<Self>>;
-    fn encode_on_cpu(cpu: &Cpu, input: &FrameInput<Self>, sink: &mut dyn FrameSink, control: &Control) -> Result<()>;
-    fn decode_on_cpu(
-        cpu: &Cpu,
-        frame: &FrameShape,
-        source: &dyn FrameSource,
-        region: &Region,
-        out: &dyn RegionSink<Self>,
-        control: &Control,
-    ) -> Result<()>;
-}
-
-macro_rules! kept {
-    ($t:ty, $slot:ident, $hybrid:ident, $encode:ident, $decode:ident) => {
-        impl Kept for $t {
-            fn slot(session: &mut Session) -> &mut Option<Pyramid<$t>> {
-                &mut session.$slot
-            }
-            fn hybrid_slot(session: &mut Session) -> &mut Option<Hybrid<$t>> {
-                &mut session.$hybrid
-            }
-            fn encode_on_cpu(
-                cpu: &Cpu,
-                input: &FrameInput<$t>,
-                sink: &mut dyn FrameSink,
-                control: &Control,
-            ) -> Result<()> {
-                cpu.$encode(input, sink, control)
-            }
-            fn decode_on_cpu(
-                cpu: &Cpu,
-                frame: &FrameShape,
-                source: &dyn FrameSource,
-                region: &Region,
-                out: &dyn RegionSink<$t>,
-                control: &Control,
-            ) -> Result<()> {
-                cpu.$decode(frame, source, region, out, control)
-            }
-        }
-    };
-}
-kept!(f32, f32, hybrid_f32, encode_f32, decode_f32);
-kept!(f64, f64, hybrid_f64, encode_f64, decode_f64);
-
-impl Session {
-    /// The tables for frames of `n` nodes; those of another shape are dropped first.
-    fn pyramid<T: Kept>(&mut self, gpu: &Gpu, n: [usize; 3], tile: u8) -> Result<&mut Pyramid<T>> {
-        let slot = T::slot(self);
-        if slot.as_ref().is_none_or(|p| !p.is_for(n, tile)) {
-            *slot = None;
-        }
-        match slot {
-            Some(pyramid) => Ok(pyramid),
-            None => Ok(slot.insert(Pyramid::new(gpu, n, tile)?)),
+/// Lets `work` use all devices for a box of a frame of the pyramid; `None` when they are short of memory and the CPU may
+/// take it. Nothing is handed out before all memory is there.
+fn with_team<T: Kept>(
+    cuda: &Cuda,
+    (n, tile): ([usize; 3], u8),
+    region: &Region,
+    encode: bool,
+    work: impl FnOnce(Team<T>) -> Result<()>,
+) -> Result<Option<()>> {
+    let mut sessions: Vec<_> = cuda.sessions.iter().map(locked).collect();
+    for last_try in [false, true] {
+        cuda.gpus.iter().for_each(|gpu| gpu.account.forgive());
+        let worker = |(gpu, session)| {
+            let (gpu, session): (&_, &mut MutexGuard<Session>) = (gpu, session);
+            Ok(Worker { gpu, pyramid: session.pyramid::<T>(gpu, n, tile)? })
+        };
+        let workers = cuda.gpus.iter().zip(&mut sessions).map(worker).collect::<Result<Vec<_>>>();
+        match workers.and_then(|workers| Team::new(workers, region, encode)) {
+            Ok(team) => return work(team).map(Some),
+            Err(error) if !cuda.is_short() => return Err(error),
+            Err(error) if last_try => return if cuda.cpu_when_short { Ok(None) } else { Err(error) },
+            Err(_) => sessions.iter_mut().for_each(|session| session.clear()),
         }
     }
-
-    /// The tables for frames of `n` nodes in the hybrid mode; those of another shape are dropped first.
-    fn hybrid<T: Kept>(&mut self, gpu: &Gpu, n: [usize; 3], params: &Params) -> Result<&mut Hybrid<T>> {
-        let slot = T::hybrid_slot(self);
-        if slot.as_ref().is_none_or(|h| !h.is_for(n, params)) {
-            *slot = None;
-        }
-        match slot {
-            Some(hybrid) => Ok(hybrid),
-            None => Ok(slot.insert(Hybrid::new(gpu, n, params)?)),
-        }
-    }
+    Ok(None)
 }
 
 fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
     let n = input.field.extents();
     check_map(n, input.tolerance)?;
     if input.params.mode == Mode::Hybrid {
-        let what = match hybrid::refusal(n, input.params) {
-            Some(what) => what,
-            None => {
-                let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
-                let mut ms = 0.0;
-                let hybrid = session.hybrid(&cuda.gpus[0], n, input.params)?;
-                let outcome = hybrid::encode_frame(&cuda.gpus[0], hybrid, input, sink, control, &mut ms)?;
-                session.hybrid_ms += ms;
-                match outcome {
-                    Outcome::Done => return Ok(()),
-                    Outcome::LeftToCpu(what) => what,
-                }
-            }
-        };
-        return T::encode_on_cpu(&cuda.stand_in(what)?, input, sink, control);
+        return encode_hybrid(cuda, input, sink, control);
     }
-    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
-    let pyramid = session.pyramid(&cuda.gpus[0], n, input.params.tile)?;
-    pyramid::encode_frame(&cuda.gpus[0], pyramid, input, sink, control)
+    let whole = Region { lo: [0; 3], hi: n };
+    let work = |team: Team<T>| pyramid::encode_frame(team, input, sink, control);
+    match with_team(cuda, (n, input.params.tile), &whole, true, work)? {
+        Some(()) => Ok(()),
+        None => T::encode_on_cpu(&Cpu, input, sink, control),
+    }
+}
+
+/// On the first device.
+fn encode_hybrid<T: Kept>(
+    cuda: &Cuda,
+    input: &FrameInput<T>,
+    sink: &mut dyn FrameSink,
+    control: &Control,
+) -> Result<()> {
+    let n = input.field.extents();
+    let what = match hybrid::refusal(n, input.params) {
+        Some(what) => what,
+        None => {
+            let (gpu, mut session) = (&cuda.gpus[0], locked(&cuda.sessions[0]));
+            gpu.account.forgive();
+            let mut ms = 0.0;
+            let hybrid = session.hybrid(gpu, n, input.params);
+            match hybrid.and_then(|hybrid| hybrid::encode_frame(gpu, hybrid, input, sink, control, &mut ms)) {
+                Ok(Outcome::Done) => {
+                    session.hybrid_ms += ms;
+                    return Ok(());
+                }
+                Ok(Outcome::LeftToCpu(what)) => what,
+                Err(_) if cuda.is_short() && cuda.cpu_when_short => {
+                    session.clear();
+                    return T::encode_on_cpu(&Cpu, input, sink, control);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    T::encode_on_cpu(&cuda.stand_in(what)?, input, sink, control)
 }
 
 fn stage_times<T: Kept>(cuda: &Cuda, input: &FrameInput<T>) -> Result<StageTimes> {
     let n = input.field.extents();
     check_map(n, input.tolerance)?;
-    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+    let mut session = locked(&cuda.sessions[0]);
     let hybrid = session.hybrid(&cuda.gpus[0], n, input.params)?;
     hybrid::stage_times(&cuda.gpus[0], hybrid, input)
 }
@@ -245,22 +232,13 @@ fn decode<T: Kept>(
     }
     check_map(frame.n, frame.tolerance)?;
     if frame.params.mode == Mode::Hybrid {
-        let what = match hybrid::refusal(frame.n, frame.params) {
-            Some(what) => what,
-            None => {
-                let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
-                let hybrid = session.hybrid(&cuda.gpus[0], frame.n, frame.params)?;
-                match hybrid::decode_frame(&cuda.gpus[0], hybrid, frame, source, region, out, control)? {
-                    Outcome::Done => return Ok(()),
-                    Outcome::LeftToCpu(what) => what,
-                }
-            }
-        };
-        return T::decode_on_cpu(&cuda.stand_in(what)?, frame, source, region, out, control);
+        return hybrid_parts::decode(&HybridParts { cuda, frame, source, out, control }, region);
     }
-    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
-    let pyramid = session.pyramid(&cuda.gpus[0], frame.n, frame.params.tile)?;
-    pyramid::decode_frame(&cuda.gpus[0], pyramid, frame, source, region, out, control)
+    let work = |team: Team<T>| pyramid::decode_frame(team, frame, source, region, out, control);
+    match with_team(cuda, (frame.n, frame.params.tile), region, false, work)? {
+        Some(()) => Ok(()),
+        None => T::decode_on_cpu(&Cpu, frame, source, region, out, control),
+    }
 }
 
 impl Backend for Cuda {
@@ -278,7 +256,7 @@ impl Backend for Cuda {
         stage_times(self, input)
     }
     fn kernel_ms(&self) -> Option<f64> {
-        Some(self.session.lock().unwrap_or_else(|e| e.into_inner()).hybrid_ms)
+        Some(locked(&self.sessions[0]).hybrid_ms)
     }
     fn encode_f32(&self, input: &FrameInput<f32>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
         encode(self, input, sink, control)

@@ -2,7 +2,7 @@
 
 use super::gpu::{Gpu, failed};
 use crate::Result;
-use cudarc::driver::{CudaEvent, sys::CUevent_flags};
+use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
 use std::sync::Mutex;
 
 /// A kernel's name, its start and its end.
@@ -17,6 +17,10 @@ pub(super) struct Profile {
 impl Gpu {
     pub fn event(&self) -> Result<CudaEvent> {
         self.stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(failed("recording an event"))
+    }
+    /// An event for order alone, without a time.
+    pub fn event_on(&self, stream: &CudaStream) -> Result<CudaEvent> {
+        stream.record_event(Some(CUevent_flags::CU_EVENT_DISABLE_TIMING)).map_err(failed("recording an event"))
     }
 
     /// Milliseconds that the device spent on what `work` queues.

@@ -66,8 +66,14 @@ impl<T: Real> Corners<T> {
 /// Reads the first corner array (the frame itself when it has at most two nodes an axis).
 fn read<T: Real>(frame: &Frame<T>, array: &Array, field: &dyn Field<T>) -> Result<Corners<T>> {
     let mut corners = Corners::new(frame, array);
+    read_values(array, field, &mut corners.values)?;
+    Ok(corners)
+}
+
+/// Reads the values of the first corner array.
+pub fn read_values<T: Real>(array: &Array, field: &dyn Field<T>, values: &mut [T]) -> Result<()> {
     let x: Vec<usize> = (0..array.n[2]).map(|i| array.coordinate(2, i)).collect();
-    let rows: Vec<_> = corners.values.chunks_mut(array.n[2]).enumerate().collect();
+    let rows: Vec<_> = values.chunks_mut(array.n[2]).enumerate().collect();
     rows.into_par_iter().try_for_each(|(row, values)| {
         let [z, y, _] = array.coordinates([row / array.n[1], row % array.n[1], 0]);
         // Neighbouring coordinates are read together.
@@ -78,8 +84,7 @@ fn read<T: Real>(frame: &Frame<T>, array: &Array, field: &dyn Field<T>) -> Resul
             rest = later;
         }
         Ok(())
-    })?;
-    Ok(corners)
+    })
 }
 
 /// The corners of `array` taken from its own values.

@@ -4,7 +4,7 @@ use super::super::gpu::Gpu;
 use super::super::hybrid::Hybrid;
 use super::super::metrics::{Comparing, Figures};
 use super::super::pyramid::Pyramid;
-use super::super::{Cuda, Kept};
+use super::super::{Cuda, Kept, locked};
 use super::repeat;
 use crate::backend::FrameInput;
 use crate::transform::hybrid::frame::Frame;
@@ -79,7 +79,7 @@ impl<T: Kept> Steps<T> for HybridSteps<'_, T> {
 /// Times one frame between device memory and device memory.
 pub fn time_resident<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, repeats: usize) -> Result<Resident> {
     let (gpu, n, params) = (&cuda.gpus[0], input.field.extents(), input.params);
-    let mut session = cuda.session.lock().unwrap_or_else(|e| e.into_inner());
+    let mut session = locked(&cuda.sessions[0]);
     match params.mode {
         Mode::Pyramid => {
             let state = session.pyramid::<T>(gpu, n, params.tile)?;

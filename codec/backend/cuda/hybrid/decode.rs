@@ -49,7 +49,7 @@ pub fn decode_frame<T: Element>(
     hybrid.place_raw(gpu, &chunks, &wanted)?;
     hybrid.place_patches(gpu, &chunks, &wanted)?;
     // SAFETY: reserved for exactly the box.
-    unsafe { hybrid.staging.receive(gpu, address, region, out)? };
+    unsafe { gpu.receive(address, region, out, &gpu.event_on(&gpu.stream)?)? };
     control.advance((region.len() * T::BYTES) as u64);
     Ok(Outcome::Done)
 }

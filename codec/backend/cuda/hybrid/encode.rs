@@ -1,6 +1,6 @@
 //! A frame from values to bytes.
 
-use super::super::gpu::Gpu;
+use super::super::gpu::{Gpu, failed};
 use super::super::reduce;
 use super::arguments::HuffmanPart;
 use super::{Found, Hybrid, LIST, Outcome};
@@ -12,7 +12,7 @@ use crate::transform::hybrid::encode::send;
 use crate::transform::hybrid::frame::Frame;
 use crate::transform::hybrid::symbols::Drafted;
 use crate::volume::Field;
-use crate::{Control, Element, Result, ToleranceMap};
+use crate::{Control, Element, Region, Result, ToleranceMap};
 use rayon::prelude::*;
 
 /// Encodes one frame; the tolerance map fits its extents. Nothing reaches the sink when it is left to the CPU. Adds the
@@ -76,8 +76,11 @@ impl<T: Element> Hybrid<T> {
         // SAFETY: just reserved.
         unsafe {
             gpu.upload(cells, &self.layout.cells)?;
-            self.staging.send(gpu, frame, field)
         }
+        gpu.finish()?;
+        // SAFETY: as above; at rest.
+        let sent = unsafe { gpu.send(frame, field, &Region { lo: [0; 3], hi: field.extents() })? };
+        gpu.stream.wait(&sent).map_err(failed("waiting for values"))
     }
 
     /// Queues the search for the largest |u| of the frame on the device.

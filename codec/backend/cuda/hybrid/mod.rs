@@ -12,7 +12,6 @@ mod levels;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
-use super::transfer::Staging;
 use crate::transform::hybrid::chunk::Patch;
 use crate::transform::hybrid::frame::Frame;
 use crate::transform::hybrid::grid::ChunkGrid;
@@ -81,7 +80,6 @@ pub struct Hybrid<T> {
     /// Places and values of patches, values of raw chunks.
     places: [Buffer; 2],
     huffman: Huffman,
-    staging: Staging,
     reduced: Buffer,
     element: std::marker::PhantomData<T>,
 }
@@ -112,7 +110,6 @@ impl<T: Element> Hybrid<T> {
             lists: Default::default(),
             places: Default::default(),
             huffman: Huffman::default(),
-            staging: Staging::default(),
             reduced: Buffer::default(),
             element: std::marker::PhantomData,
         };

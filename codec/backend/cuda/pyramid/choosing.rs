@@ -3,14 +3,14 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{ChooseArguments, DeviceProbe};
-use super::{Stage, narrow};
-use crate::Result;
+use super::{Stage, narrow, slabs};
 use crate::params::Points;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::choose::candidates;
 use crate::transform::pyramid::plan::ArrayPlan;
 use crate::transform::pyramid::probe::{Probe, probes};
 use crate::volume::DType;
+use crate::{Region, Result};
 
 /// The nodes of a chunk at which predictions are compared, on the device.
 pub struct Choosing {
@@ -45,31 +45,42 @@ impl Choosing {
         Ok(Self { memory, first, count, active })
     }
 
-    /// Queues the choices of all chunks of the frame, whose values and tiers are on the device, to `choices`.
+    /// Queues the choices of the chunks of the frame's slab `region`, dense at device address `values`, to `choices`; the
+    /// tiers of the frame are there.
     pub fn run<T: Real>(
         &self,
         gpu: &Gpu,
-        frame: &Stage<T>,
-        plan: &ArrayPlan<T>,
+        (frame, plan): (&Stage<T>, &ArrayPlan<T>),
+        (region, values): (&Region, u64),
         quantizers: u64,
         choices: u64,
         points: Points,
     ) -> Result<()> {
-        let chunks = plan.array.chunks();
+        let array = &plan.array;
+        let (axis, side, blocks) = (slabs::axis(array), array.sides().chunk, frame.blocks(true));
+        let mut chunks = array.chunks();
+        chunks[axis] = region.shape()[axis].div_ceil(side);
+        // A slab is a frame of its own, whose last chunks are not the last ones of the whole frame.
+        let (mut first, mut count, mut active) = (self.first, self.count, self.active);
+        if region.hi[axis] < array.n[axis] {
+            (first[axis][1], count[axis][1]) = (first[axis][0], count[axis][0]);
+            active[1] = active[1] & !(1 << axis) | active[0] & 1 << axis;
+        }
+        let layer: usize = blocks[axis + 1..].iter().map(|&b| b as usize).product();
         let wanted = candidates(points);
         let arguments = ChooseArguments {
-            values: frame.values.address(gpu),
-            tiers: frame.tiers.address(gpu),
+            values,
+            tiers: frame.tiers.address(gpu) + (region.lo[axis] / 8 * layer) as u64,
             quantizers,
             probes: self.memory.address(gpu),
             choices,
-            first: self.first,
-            count: self.count,
-            n: narrow(frame.n),
-            blocks: frame.blocks(true),
+            first,
+            count,
+            n: narrow(region.shape()),
+            blocks,
             chunks: narrow(chunks),
-            side: plan.array.sides().chunk as u32,
-            active: self.active,
+            side: side as u32,
+            active,
             candidates: std::array::from_fn(|i| wanted.get(i).map_or(0, |&p| p as u32)),
             candidate_count: wanted.len() as u32,
             unused: [0; 2],

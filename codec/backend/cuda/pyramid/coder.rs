@@ -203,6 +203,10 @@ impl Coding {
         // SAFETY: reserved above for exactly this list.
         unsafe { gpu.upload(tile_list, &list.tiles) }
     }
+    /// The chunks of the list last prepared.
+    pub fn initial(&self) -> &[Chunk] {
+        &self.initial
+    }
     /// Room for `bytes` of encoded chunks.
     pub fn reserve_output(&mut self, gpu: &Gpu, bytes: u64) -> Result<()> {
         self.capacity = self.capacity.max(bytes);

@@ -1,139 +1,86 @@
 //! A frame, or a box of it, from bytes to values.
 
 use super::super::gpu::Gpu;
-use super::level::Worklist;
-use super::{Pyramid, Stage, Work};
-use crate::backend::{FrameShape, FrameSource, RegionSink};
+use super::arguments::Chunk;
+use super::{Pyramid, Stage};
 use crate::entropy::class::decode_chunk;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
 use crate::transform::pyramid::choice::Choice;
 use crate::transform::pyramid::coarse::Parts;
 use crate::transform::pyramid::frame::in_part;
 use crate::transform::pyramid::{Real, last};
-use crate::{Control, Error, ErrorKind, Region, Result};
+use crate::{Error, ErrorKind, Result};
+use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Every chunk starts one byte before a multiple of this, as the encoder's chunks do: the payload is aligned.
 const ALIGNMENT: usize = 16;
 
 /// The bytes of one chunk.
-struct Packet<'a> {
-    bytes: Cow<'a, [u8]>,
-    stage: usize,
+pub struct Packet<'a> {
+    pub bytes: Cow<'a, [u8]>,
+    pub stage: usize,
     /// Which chunk of its array.
-    chunk: usize,
+    pub chunk: usize,
 }
 
-/// Decodes the part of a frame inside `region`, which lies in the frame and is not empty.
-pub fn decode_frame<T: Real>(
-    gpu: &Gpu,
-    pyramid: &mut Pyramid<T>,
-    frame: &FrameShape,
-    source: &dyn FrameSource,
-    region: &Region,
-    out: &dyn RegionSink<T>,
-    control: &Control,
-) -> Result<()> {
-    let coarse = source.coarse()?;
-    let packets = pyramid.packets(&coarse, source, region)?;
-    control.check()?;
-    pyramid.send_tiers(gpu, frame.tolerance, T::from_f64(frame.max_abs), false)?;
-    pyramid.decode_packets(gpu, &packets)?;
-    if pyramid.stages.len() == 1 {
-        pyramid.run_last(gpu, false)?;
-        let mut all = vec![T::ZERO; pyramid.stages[0].len()];
-        // SAFETY: the frame is its own last array, just rebuilt in place.
-        unsafe { gpu.download(pyramid.stages[0].values.address(gpu), &mut all)? };
-        out.put(region, &crop(&all, frame.n, region))?;
-    } else {
-        let address = pyramid.result.reserve(gpu, region.len() * T::BYTES)?;
-        pyramid.rebuild(gpu, &Work { encode: false, result: address, lo: region.lo, hi: region.hi })?;
-        // SAFETY: reserved for exactly the box.
-        unsafe { pyramid.staging.receive(gpu, address, region, out)? };
-    }
-    control.advance((region.len() * T::BYTES) as u64);
-    Ok(())
-}
-
-fn crop<T: Real>(all: &[T], n: [usize; 3], region: &Region) -> Vec<T> {
-    let mut values = Vec::with_capacity(region.len());
-    for z in region.lo[0]..region.hi[0] {
-        for y in region.lo[1]..region.hi[1] {
-            let row = (z * n[1] + y) * n[2];
-            values.extend_from_slice(&all[row + region.lo[2]..row + region.hi[2]]);
-        }
-    }
-    values
+/// Payloads on their way to the device.
+pub struct Sent {
+    bytes: Vec<u8>,
+    chunks: Vec<Chunk>,
 }
 
 impl<T: Real> Pyramid<T> {
-    /// All chunks that a box of the frame needs, and lists them as the work to do: those of the last array first, those of the
-    /// frame that meet the box at the end.
-    fn packets<'a>(
-        &mut self,
-        coarse: &'a [u8],
-        source: &'a dyn FrameSource,
-        region: &Region,
-    ) -> Result<Vec<Packet<'a>>> {
-        let count: usize = self.stages[1..].iter().map(Stage::chunk_count).sum();
+    /// All chunks of the coarse part, in the order of its list.
+    pub fn coarse_packets<'a>(&self, coarse: &'a [u8]) -> Result<Vec<Packet<'a>>> {
+        let first = (self.stages.len() - 1).min(1);
+        let count: usize = self.stages[first..].iter().map(Stage::chunk_count).sum();
         if coarse.len() / 3 + 1 < count {
             return Err(Error::truncated(format!("coarse part: {} bytes for {count} corner chunks", coarse.len())));
         }
         let mut parts = Parts { bytes: coarse };
-        let mut packets = Vec::new();
-        for (stage, chunks) in self.stages.iter().enumerate().rev().map(|(k, s)| (k, s.chunk_count())) {
-            let of_coarse_part = stage > 0 || self.stages.len() == 1;
-            for chunk in 0..if of_coarse_part { chunks } else { 0 } {
+        let mut packets = Vec::with_capacity(count);
+        for stage in (first..self.stages.len()).rev() {
+            for chunk in 0..self.stages[stage].chunk_count() {
                 packets.push(Packet { bytes: Cow::Borrowed(parts.next()?), stage, chunk });
             }
         }
-        if !parts.bytes.is_empty() {
-            return Err(Error::corrupt(format!("coarse part: {} bytes too many at its end", parts.bytes.len())));
+        match parts.bytes.len() {
+            0 => Ok(packets),
+            more => Err(Error::corrupt(format!("coarse part: {more} bytes too many at its end"))),
         }
-        let Some(plan) = &self.stages[0].plan else { return Ok(packets) };
-        let (is, count) = (source.chunk_count(), self.stages[0].chunk_count());
-        if is != count {
-            return Err(Error::corrupt(format!("chunk index: {is} chunks where the shape asks for {count}")));
-        }
-        for chunk in (0..count).filter(|&c| !plan.array.chunk_box(c).intersect(region).is_empty()) {
-            packets.push(Packet { bytes: source.chunk(chunk)?, stage: 0, chunk });
-        }
-        Ok(packets)
     }
 
-    /// Sends the bytes of all chunks and turns them into symbols.
-    fn decode_packets(&mut self, gpu: &Gpu, packets: &[Packet]) -> Result<()> {
-        let mut list = Worklist::default();
-        for (k, stage) in self.stages.iter_mut().enumerate().rev() {
-            stage.values.reserve(gpu, if stage.plan.is_none() { stage.len() * T::BYTES } else { 0 })?;
-            stage.list(&mut list, packets.iter().filter(|p| p.stage == k).map(|p| p.chunk));
-        }
-        let mut list = list.close()?;
-        self.coding.prepare(gpu, &list, self.shapes.slots, T::BYTES, false)?;
-        let (mut bytes, mut choices) = (Vec::new(), Vec::new());
-        for (packet, chunk) in packets.iter().zip(&mut list.chunks) {
+    /// Sends the bytes of the chunks that the coding is prepared for, and queues what turns them into symbols.
+    pub fn queue_packets(&mut self, gpu: &Gpu, packets: &[Packet]) -> Result<Sent> {
+        let mut chunks = self.coding.initial().to_vec();
+        let (mut choices, mut payloads) = (Vec::with_capacity(packets.len()), Vec::with_capacity(packets.len()));
+        let mut end = 0usize;
+        for (packet, chunk) in packets.iter().zip(&mut chunks) {
             let (choice, payload) =
                 self.stages[packet.stage].split(&packet.bytes).map_err(|e| self.named(packet, e))?;
             choices.push(choice);
-            bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
-            chunk.offset = bytes.len() as u64;
-            chunk.bytes = payload.len() as u32;
-            bytes.extend_from_slice(payload);
+            let start = end.next_multiple_of(ALIGNMENT);
+            (chunk.offset, chunk.bytes) = (start as u64, payload.len() as u32);
+            end = start + payload.len();
+            payloads.push(payload);
         }
+        let bytes = join(&chunks, &payloads, end);
         self.coding.reserve_output(gpu, bytes.len() as u64)?;
         self.coding.set_output(gpu, &bytes)?;
         self.coding.set_choices(gpu, &choices)?;
-        self.coding.set_chunks(gpu, &list.chunks)?;
+        self.coding.set_chunks(gpu, &chunks)?;
         self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
+        Ok(Sent { bytes, chunks })
+    }
+
+    /// Waits, and refuses what the device found damaged.
+    pub fn check(&self, gpu: &Gpu, sent: &Sent, packets: &[Packet]) -> Result<()> {
         let (chunks, _) = self.coding.results(gpu)?;
-        match chunks.iter().position(|c| c.error != 0) {
-            None => Ok(()),
-            Some(i) => {
-                let (packet, at) = (&packets[i], list.chunks[i].offset as usize);
-                let payload = &bytes[at..at + list.chunks[i].bytes as usize];
-                Err(self.named(packet, self.stages[packet.stage].explain(packet.chunk, payload)))
-            }
-        }
+        let Some(i) = chunks.iter().position(|c| c.error != 0) else { return Ok(()) };
+        let (packet, at) = (&packets[i], sent.chunks[i].offset as usize);
+        let payload = &sent.bytes[at..at + sent.chunks[i].bytes as usize];
+        Err(self.named(packet, self.stages[packet.stage].explain(packet.chunk, payload)))
     }
 
     /// An error of a packet, with the part of the stream that it belongs to.
@@ -149,15 +96,15 @@ impl<T: Real> Pyramid<T> {
         )
     }
 
-    /// Queues everything from symbols to values, the frame's as `frame` says. The frame has tiles.
-    fn rebuild(&mut self, gpu: &Gpu, frame: &Work) -> Result<()> {
+    /// Queues the way from symbols to the values of all corner arrays (of the frame, where it is its own last array).
+    pub fn rebuild_corners(&mut self, gpu: &Gpu) -> Result<()> {
         self.run_last(gpu, false)?;
         for k in (1..self.stages.len() - 1).rev() {
             let stage = &self.stages[k];
             let work = stage.work(false, stage.values.address(gpu));
             self.run_tiles(gpu, k, &work)?;
         }
-        self.run_tiles(gpu, 0, frame)
+        Ok(())
     }
 
     /// Queues the decoding of what `encode` left on the device, into memory of its own. The frame has tiles.
@@ -165,8 +112,24 @@ impl<T: Real> Pyramid<T> {
         self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
         let result = self.result.reserve(gpu, self.stages[0].len() * T::BYTES)?;
         let work = self.stages[0].work(false, result);
-        self.rebuild(gpu, &work)
+        self.rebuild_corners(gpu)?;
+        self.run_tiles(gpu, 0, &work)
     }
+}
+
+/// Payloads at the places of their chunks, by several threads.
+fn join(chunks: &[Chunk], payloads: &[&[u8]], end: usize) -> Vec<u8> {
+    let mut bytes = vec![0; end];
+    let mut places = Vec::with_capacity(payloads.len());
+    let (mut rest, mut at) = (&mut bytes[..], 0);
+    for (chunk, payload) in chunks.iter().zip(payloads) {
+        let (_, later) = rest.split_at_mut(chunk.offset as usize - at);
+        let (place, later) = later.split_at_mut(payload.len());
+        places.push((place, payload));
+        (rest, at) = (later, chunk.offset as usize + payload.len());
+    }
+    places.into_par_iter().for_each(|(place, payload)| place.copy_from_slice(payload));
+    bytes
 }
 
 impl<T: Real> Stage<T> {

@@ -1,53 +1,37 @@
 //! A frame from values to bytes.
 
-use super::super::gpu::Gpu;
+use super::super::gpu::{Gpu, failed};
 use super::super::reduce;
-use super::Pyramid;
 use super::level::Worklist;
-use crate::backend::{FrameInput, FrameSink};
+use super::{Pyramid, Work};
 use crate::params::Points;
+use crate::transform::pyramid::Real;
 use crate::transform::pyramid::choose::candidates;
-use crate::transform::pyramid::{Real, coarse};
 use crate::volume::Field;
-use crate::{Control, Result, ToleranceMap};
+use crate::{Region, Result, ToleranceMap};
+use std::ops::Range;
 
-/// Encodes one frame; the tolerance map fits its extents.
-pub fn encode_frame<T: Real>(
-    gpu: &Gpu,
-    pyramid: &mut Pyramid<T>,
-    input: &FrameInput<T>,
-    sink: &mut dyn FrameSink,
-    control: &Control,
-) -> Result<()> {
-    pyramid.begin(gpu, input.field)?;
-    control.check()?;
-    pyramid.encode(gpu, input.tolerance, input.max_abs, input.params.points)?;
-    let chunks = pyramid.collect(gpu)?;
-    control.check()?;
-    let (frame, corners) = match pyramid.stages.len() {
-        1 => (&[][..], &chunks[..]),
-        _ => (&chunks[0][..], &chunks[1..]),
-    };
-    let mut bytes = Vec::new();
-    for part in corners.iter().rev().flatten() {
-        coarse::append(&mut bytes, part);
+/// Encoded chunks of a worklist.
+pub struct Packed {
+    bytes: Vec<u8>,
+    places: Vec<Range<usize>>,
+}
+
+impl Packed {
+    pub fn chunks(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.places.iter().map(|place| &self.bytes[place.clone()])
     }
-    sink.coarse(&bytes)?;
-    for chunk in frame {
-        sink.chunk(chunk)?;
-    }
-    let [nz, ny, nx] = input.field.extents();
-    control.advance((nz * ny * nx * T::BYTES) as u64);
-    Ok(())
 }
 
 impl<T: Real> Pyramid<T> {
     /// Reserves all memory and sends the lists of tiles and chunks, and the values.
     pub fn begin(&mut self, gpu: &Gpu, field: &dyn Field<T>) -> Result<()> {
         self.prepare_encode(gpu)?;
-        let address = self.stages[0].values.address(gpu);
+        gpu.finish()?;
+        let stage = &self.stages[0];
         // SAFETY: `prepare_encode` made room for the whole frame.
-        unsafe { self.staging.send(gpu, address, field) }
+        let sent = unsafe { gpu.send(stage.values.address(gpu), field, &stage.whole())? };
+        gpu.stream.wait(&sent).map_err(failed("waiting for values"))
     }
 
     /// Queues the search for the largest |u| of the frame on the device.
@@ -74,37 +58,72 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the whole encoder.
     pub fn encode(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, points: Points) -> Result<()> {
-        self.send_tiers(gpu, map, max_abs, true)?;
+        self.send_tiers(gpu, map, max_abs, 0)?;
         self.coding.reset(gpu, candidates(points)[0])?;
-        if let (Some(choosing), Some(plan)) = (&self.choosing, &self.stages[0].plan) {
-            let choices = self.coding.choices(gpu) + self.stages[0].span.chunks.start as u64;
-            choosing.run(gpu, &self.stages[0], plan, self.quantizers.address(gpu), choices, points)?;
-        }
-        self.run_last(gpu, true)?;
-        for k in (0..self.stages.len() - 1).rev() {
-            let stage = &self.stages[k];
-            let work = stage.work(true, if k == 0 { 0 } else { stage.values.address(gpu) });
-            self.run_tiles(gpu, k, &work)?;
+        self.choose(gpu, &self.stages[0].whole(), self.stages[0].values.address(gpu), points)?;
+        self.encode_corner_tiles(gpu)?;
+        if self.stages[0].plan.is_some() {
+            let work = self.stages[0].work(true, 0);
+            self.run_tiles(gpu, 0, &work)?;
         }
         self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)
     }
 
-    /// Waits, and returns the bytes of the chunks of every array.
-    fn collect(&mut self, gpu: &Gpu) -> Result<Vec<Vec<Vec<u8>>>> {
-        let (chunks, bytes) = self.coding.results(gpu)?;
-        if !self.coding.had_room(bytes) {
-            self.coding.reserve_output(gpu, bytes)?;
+    /// Queues the encoder of the corner arrays (of the frame, where it is its own last array), which the coding is prepared
+    /// for.
+    pub fn encode_corners(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
+        self.coding.reset(gpu, candidates(points)[0])?;
+        self.encode_corner_tiles(gpu)?;
+        self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)
+    }
+
+    /// Queues the encoder of the chunks that the coding is prepared for, those of the slab `region` of the frame, whose
+    /// values stand at device address `values`.
+    pub fn encode_slab(&mut self, gpu: &Gpu, region: &Region, values: u64, points: Points) -> Result<()> {
+        self.coding.reset(gpu, candidates(points)[0])?;
+        self.choose(gpu, region, values, points)?;
+        let stage = &self.stages[0];
+        let before = (region.lo[0] * stage.n[1] + region.lo[1]) * stage.n[2] + region.lo[2];
+        let values = Some(values.wrapping_sub((before * T::BYTES) as u64));
+        let work = Work { values, ..stage.work(true, 0) };
+        self.run_tiles(gpu, 0, &work)?;
+        self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)
+    }
+
+    fn choose(&self, gpu: &Gpu, region: &Region, values: u64, points: Points) -> Result<()> {
+        let stage = &self.stages[0];
+        let (Some(choosing), Some(plan)) = (&self.choosing, &stage.plan) else { return Ok(()) };
+        let choices = self.coding.choices(gpu) + stage.span.chunks.start as u64;
+        choosing.run(gpu, (stage, plan), (region, values), self.quantizers.address(gpu), choices, points)
+    }
+
+    fn encode_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {
+        self.run_last(gpu, true)?;
+        for k in (1..self.stages.len() - 1).rev() {
+            let stage = &self.stages[k];
+            let work = stage.work(true, stage.values.address(gpu));
+            self.run_tiles(gpu, k, &work)?;
+        }
+        Ok(())
+    }
+
+    /// Waits, and returns the bytes of the chunks that the coding was prepared for.
+    pub fn collect(&mut self, gpu: &Gpu) -> Result<Packed> {
+        let (chunks, len) = self.coding.results(gpu)?;
+        if !self.coding.had_room(len) {
+            self.coding.reserve_output(gpu, len)?;
             self.coding.assemble(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
         }
-        let output = self.coding.output(gpu, bytes)?;
-        let of_stage = |stage: &super::Stage<T>| {
+        let bytes = self.coding.output(gpu, len)?;
+        let mut places = Vec::with_capacity(chunks.len());
+        for stage in &self.stages {
             // The choice stands one byte before the payload; the last array has none.
             let choice = stage.plan.is_some() as usize;
-            let part = |c: &super::arguments::Chunk| {
-                output[c.offset as usize - choice..c.offset as usize + c.bytes as usize].to_vec()
-            };
-            chunks[stage.span.chunks.clone()].iter().map(part).collect()
-        };
-        Ok(self.stages.iter().map(of_stage).collect())
+            for (i, c) in chunks.iter().enumerate().skip(stage.span.chunks.start).take(stage.span.chunks.len()) {
+                places.push((i, c.offset as usize - choice..c.offset as usize + c.bytes as usize));
+            }
+        }
+        places.sort_unstable_by_key(|(i, _)| *i);
+        Ok(Packed { bytes, places: places.into_iter().map(|(_, place)| place).collect() })
     }
 }

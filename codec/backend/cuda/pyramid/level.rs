@@ -42,6 +42,15 @@ pub struct Level {
     pub tile_tiers: usize,
 }
 
+impl Level {
+    /// Bytes of a tile in memory, for values of `value` bytes.
+    pub fn tile_bytes(&self, value: usize, encode: bool, tiers: bool) -> usize {
+        let symbol = if encode { 2 } else { 0 };
+        let tiers = if tiers { self.tile_tiers } else { 0 };
+        (self.tile_places * (value + symbol) + tiers).next_multiple_of(16)
+    }
+}
+
 /// Gathers the shapes of one array after the other; the last array, which has no tiles to predict, comes last.
 #[derive(Default)]
 pub struct Gathering {

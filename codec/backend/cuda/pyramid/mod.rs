@@ -6,28 +6,34 @@ mod choosing;
 mod coder;
 mod decode;
 mod encode;
+mod host_decode;
+mod host_encode;
 mod level;
+mod slabs;
 mod tables;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
-use super::transfer::Staging;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::geometry::{Array, arrays};
 use crate::transform::pyramid::plan::ArrayPlan;
 use crate::transform::pyramid::quantizer::{self, LEVELS};
 use crate::volume::DType;
-use crate::{Result, ToleranceMap};
+use crate::{Region, Result, ToleranceMap};
 use arguments::{CornerArguments, LastArguments, Quantizer, TileArguments};
 use choosing::Choosing;
 use coder::{Coder, Coding};
-pub(super) use decode::decode_frame;
-pub(super) use encode::encode_frame;
+pub(super) use host_decode::decode_frame;
+pub(super) use host_encode::encode_frame;
 use level::{Gathering, Level, Shapes, Span, Worklist};
+use slabs::Slabs;
+pub(super) use slabs::{Team, Worker};
 
 /// What a run of the tile kernels works on.
 struct Work {
     encode: bool,
+    /// Where the values of the whole array start or would start, if not in its own memory.
+    values: Option<u64>,
     /// Device memory for the box `lo..hi` of the reconstruction, or 0.
     result: u64,
     lo: [usize; 3],
@@ -64,7 +70,7 @@ pub(super) struct Pyramid<T> {
     scratch: Buffer,
     /// Decoded values on their way to the host.
     result: Buffer,
-    staging: Staging,
+    slabs: Slabs,
     tier_count: u32,
 }
 
@@ -88,7 +94,7 @@ impl<T: Real> Pyramid<T> {
             spill,
             scratch,
             result,
-            staging: Staging::default(),
+            slabs: Slabs::default(),
             tier_count: 1,
         })
     }
@@ -96,9 +102,9 @@ impl<T: Real> Pyramid<T> {
         self.key == (n, tile)
     }
 
-    /// Sends the quantizers and the tiers of the frame's blocks, and gathers the tiers of the corner arrays. With
-    /// `values`, the corners' values are gathered as well.
-    fn send_tiers(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, values: bool) -> Result<()> {
+    /// Sends the quantizers and the tiers of the frame's blocks, and gathers the tiers of the corner arrays. The corners'
+    /// values are gathered as well from the array of number `from` on.
+    fn send_tiers(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, from: usize) -> Result<()> {
         let table: Vec<_> = quantizer::table::<T>(&map.tiers, max_abs)
             .iter()
             .flatten()
@@ -117,7 +123,7 @@ impl<T: Real> Pyramid<T> {
         }
         for k in 1..self.stages.len() {
             let (before, after) = self.stages.split_at_mut(k);
-            after[0].gather(gpu, &before[k - 1], k == 1, values)?;
+            after[0].gather(gpu, &before[k - 1], k == 1, k > from)?;
         }
         Ok(())
     }
@@ -125,9 +131,7 @@ impl<T: Real> Pyramid<T> {
     /// Runs the tile kernels of stage `k`, which read the reconstruction of stage `k + 1`, over the tiles of `work`.
     fn run_tiles(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
         let Stage { level, span, .. } = &self.stages[k];
-        let tiers = if self.tier_count > 1 { level.tile_tiers } else { 0 };
-        let symbol = if work.encode { 2 } else { 0 };
-        let bytes = (level.tile_places * (T::BYTES + symbol) + tiers).next_multiple_of(16);
+        let bytes = level.tile_bytes(T::BYTES, work.encode, self.tier_count > 1);
         let plan = Launch::new(gpu, level.tile_nodes, bytes);
         let grid = (span.tiles.len() as u32).min(gpu.multiprocessors * plan.blocks);
         let spill = if plan.shared > 0 { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
@@ -141,7 +145,7 @@ impl<T: Real> Pyramid<T> {
         let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
         let (shapes, coding) = (&self.shapes, &self.coding);
         TileArguments {
-            values: if work.encode { stage.values.address(gpu) } else { 0 },
+            values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
             result: work.result,
             corners: corners.values.address(gpu),
             tiers: stage.tiers.address(gpu),
@@ -277,7 +281,10 @@ impl<T: Real> Stage<T> {
     }
     /// The work on the whole array; `result` takes its reconstruction.
     fn work(&self, encode: bool, result: u64) -> Work {
-        Work { encode, result, lo: [0; 3], hi: self.n }
+        Work { encode, values: None, result, lo: [0; 3], hi: self.n }
+    }
+    fn whole(&self) -> Region {
+        Region { lo: [0; 3], hi: self.n }
     }
     fn chunk_count(&self) -> usize {
         self.plan.as_ref().map_or(1, |plan| plan.array.chunks().iter().product())
