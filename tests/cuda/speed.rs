@@ -1,8 +1,24 @@
 //! Times on a raw file.
 
 use blockmgard::backend::Cuda;
-use blockmgard::backend::cuda::bench::{bench_f32, bench_f64};
+use blockmgard::backend::cuda::bench::{Runs, bench_f32, bench_f64};
 use blockmgard::{Basis, Mode, Params, Shape, ToleranceMap};
+
+/// Runs the bench once on a small field: what it says of the values must be true.
+pub fn run_once(cuda: &Cuda) {
+    let shape = Shape::new(&[24, 40, 72]).unwrap();
+    let values: Vec<f32> = blockmgard::volume::standin(shape.n);
+    let map = ToleranceMap::uniform(&shape, 1e-3).unwrap();
+    let hybrid = Params { mode: Mode::Hybrid, ..Params::default() };
+    for params in [Params { tile: 8, ..Params::default() }, Params { tile: 16, ..Params::default() }, hybrid] {
+        let report = bench_f32(cuda, &values, shape.n, &map, &params, Runs { resident: 1, host: 1 }).unwrap();
+        let figures = &report.figures;
+        assert!(figures.violations == 0 && report.max_error_of_tau > 0.5 && report.max_error_of_tau <= 1.0);
+        // The comparison was made of what a recorded graph decoded.
+        assert_eq!(figures.max_error_over_tau, report.max_error_of_tau);
+        assert!(report.graph_compress.is_some() && report.graph_decompress.is_some());
+    }
+}
 
 /// Measures one setting: `file extents tolerance`, then a tile, or `L M` of the hybrid mode (`L M projection`).
 pub fn measure(cuda: &Cuda, setting: &str) -> String {
@@ -25,11 +41,11 @@ pub fn measure(cuda: &Cuda, setting: &str) -> String {
     let report = if words[0].ends_with("f64") {
         let values: Vec<f64> = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
         let map = ToleranceMap::uniform(&shape, relative * cuda.max_abs(&values).unwrap()).unwrap();
-        bench_f64(cuda, &values, shape.n, &map, &params, 11)
+        bench_f64(cuda, &values, shape.n, &map, &params, Runs { resident: 11, host: 11 })
     } else {
         let values: Vec<f32> = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
         let map = ToleranceMap::uniform(&shape, relative * cuda.max_abs(&values).unwrap() as f64).unwrap();
-        bench_f32(cuda, &values, shape.n, &map, &params, 11)
+        bench_f32(cuda, &values, shape.n, &map, &params, Runs { resident: 11, host: 11 })
     };
     format!("{setting}\n{}", serde_json::to_string_pretty(&report.unwrap()).unwrap())
 }

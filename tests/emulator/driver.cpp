@@ -3,6 +3,7 @@
 #include "emulator.hpp"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -32,7 +33,15 @@ static std::map<std::string, Trampoline> &kernels() {
     static std::map<std::string, Trampoline> map;
     return map;
 }
-Registration::Registration(const char *name, Trampoline call) { kernels()[name] = call; }
+// Bytes of a kernel's arguments.
+static std::map<Trampoline, size_t> &argument_bytes() {
+    static std::map<Trampoline, size_t> map;
+    return map;
+}
+Registration::Registration(const char *name, Trampoline call, size_t bytes) {
+    kernels()[name] = call;
+    argument_bytes()[call] = bytes;
+}
 
 extern "C" void emulator_switch(void **from, void *to);
 asm(R"(
@@ -171,6 +180,18 @@ static double now_ms() {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// What a stream records instead of running it. One stream at a time.
+typedef std::vector<std::function<void()>> Graph;
+static Graph *recording;
+// Runs `work`, or records it.
+template <class F> static Result queue(F work) {
+    if (recording) recording->push_back(work);
+    else work();
+    return OK;
+}
+// Copies between host and device, allocations and waits cannot be recorded.
+static Result outside_recordings(Result result) { return recording ? 900 : result; }
+
 extern "C" {
 Result cuInit(unsigned) { return OK; }
 Result cuDriverGetVersion(int *v) { return *v = 13000, OK; }
@@ -189,17 +210,21 @@ Result cuCtxSetCurrent(void *) { return OK; }
 Result cuCtxGetCurrent(void **c) { return *c = (void *)1, OK; }
 Result cuCtxSynchronize() { return OK; }
 Result cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = *total = (size_t)1 << 34, OK; }
-Result cuMemAlloc_v2(Pointer *p, size_t bytes) { return *p = allocate(bytes), OK; }
+Result cuMemAlloc_v2(Pointer *p, size_t bytes) { return *p = allocate(bytes), outside_recordings(OK); }
 Result cuMemFree_v2(Pointer p) { return release(p); }
 Result cuMemHostAlloc(void **p, size_t bytes, unsigned) { return *p = malloc(bytes), OK; }
 Result cuMemFreeHost(void *p) { return free(p), OK; }
-Result cuMemcpyHtoDAsync_v2(Pointer to, const void *from, size_t n, void *) { return memcpy((void *)to, from, n), OK; }
-Result cuMemcpyDtoHAsync_v2(void *to, Pointer from, size_t n, void *) { return memcpy(to, (void *)from, n), OK; }
-Result cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t n, void *) { return memcpy((void *)to, (void *)from, n), OK; }
-Result cuMemsetD8Async(Pointer to, unsigned char v, size_t n, void *) { return memset((void *)to, v, n), OK; }
+Result cuMemcpyHtoDAsync_v2(Pointer to, const void *from, size_t n, void *) { return memcpy((void *)to, from, n), outside_recordings(OK); }
+Result cuMemcpyDtoHAsync_v2(void *to, Pointer from, size_t n, void *) { return memcpy(to, (void *)from, n), outside_recordings(OK); }
+Result cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t n, void *) {
+    return queue([=] { memcpy((void *)to, (void *)from, n); });
+}
+Result cuMemsetD8Async(Pointer to, unsigned char v, size_t n, void *) {
+    return queue([=] { memset((void *)to, v, n); });
+}
 Result cuStreamCreate(void **s, unsigned) { return *s = (void *)2, OK; }
 Result cuStreamDestroy_v2(void *) { return OK; }
-Result cuStreamSynchronize(void *) { return OK; }
+Result cuStreamSynchronize(void *) { return outside_recordings(OK); }
 Result cuStreamWaitEvent(void *, void *, unsigned) { return OK; }
 Result cuEventCreate(void **e, unsigned) { return *e = new double(0), OK; }
 Result cuEventRecord(void *e, void *) { return *(double *)e = now_ms(), OK; }
@@ -219,10 +244,28 @@ Result cuFuncSetAttribute(void *, int, int) { return OK; }
 Result cuFuncGetAttribute(int *v, int, void *) { return *v = 0, OK; }
 Result cuLaunchKernel(void *f, unsigned gx, unsigned, unsigned, unsigned bx, unsigned, unsigned, unsigned shared, void *, void **parameters,
                       void **) {
-    const std::lock_guard<std::mutex> guard(busy);
-    emulator::launch((emulator::Trampoline)f, gx, bx, shared, parameters);
+    const auto kernel = (emulator::Trampoline)f;
+    const char *from = (const char *)parameters[0];
+    std::vector<char> arguments(from, from + emulator::argument_bytes()[kernel]);
+    return queue([=]() mutable {
+        const std::lock_guard<std::mutex> guard(busy);
+        void *all[] = {arguments.data()};
+        emulator::launch(kernel, gx, bx, shared, all);
+    });
+}
+Result cuStreamBeginCapture_v2(void *, int) { return recording = new Graph, OK; }
+Result cuStreamEndCapture(void *, void **graph) {
+    *graph = recording;
+    recording = nullptr;
     return OK;
 }
+Result cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) { return *executable = graph, OK; }
+Result cuGraphLaunch(void *executable, void *) {
+    for (auto &work : *(Graph *)executable) work();
+    return OK;
+}
+Result cuGraphExecDestroy(void *) { return OK; }
+Result cuGraphDestroy(void *graph) { return delete (Graph *)graph, OK; }
 Result cuGetErrorName(int, const char **s) { return *s = "EMULATED", OK; }
 Result cuGetErrorString(int, const char **s) { return *s = "emulated driver error", OK; }
 

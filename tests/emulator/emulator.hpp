@@ -48,16 +48,18 @@ const uint64_t *meet_warp(uint64_t value);
 
 typedef void (*Trampoline)(void **parameters);
 struct Registration {
-    Registration(const char *name, Trampoline call);
+    Registration(const char *name, Trampoline call, size_t bytes);
 };
 template <auto kernel> struct Call;
 template <class... A, void (*kernel)(A...)> struct Call<kernel> {
+    static constexpr size_t BYTES = (sizeof(A) + ...);
+    static_assert(sizeof...(A) == 1, "a kernel takes one struct");
     static void run(void **parameters) { expand(parameters, std::index_sequence_for<A...>()); }
     template <size_t... I> static void expand(void **parameters, std::index_sequence<I...>) {
         kernel(*(std::remove_const_t<A> *)parameters[I]...);
     }
 };
-#define EMULATOR_KERNEL(name) static emulator::Registration register_##name(#name, emulator::Call<name>::run);
+#define EMULATOR_KERNEL(name) static emulator::Registration register_##name(#name, emulator::Call<name>::run, emulator::Call<name>::BYTES);
 
 template <class T> inline uint64_t pack(T value) {
     static_assert(sizeof(T) <= 8, "a lane exchanges at most 8 bytes");

@@ -2,6 +2,7 @@
 
 use super::args::{Codec, DeviceArg, Hints, Input};
 use super::bench_gpu::BenchGpu;
+use super::bench_table::{BenchSweep, BenchTable};
 use super::compress::{describe, dtype_name};
 use super::progress::Session;
 use super::tolerance::{ToleranceArgs, tiers_json};
@@ -29,6 +30,8 @@ pub struct Bench {
 pub enum What {
     /// The kernels of the GPU backend, device-resident and host to host
     Gpu(Box<BenchGpu>),
+    GpuTable(Box<BenchTable>),
+    GpuSweep(Box<BenchSweep>),
     /// The studio's frame times
     #[cfg(feature = "studio")]
     Ui,
@@ -38,6 +41,8 @@ impl Bench {
     pub fn run(&self, session: &Session) -> Result<()> {
         match &self.what {
             Some(What::Gpu(gpu)) => gpu.run(session),
+            Some(What::GpuTable(table)) => table.run(session),
+            Some(What::GpuSweep(sweep)) => sweep.run(session),
             _ => self.file.run(session),
         }
     }

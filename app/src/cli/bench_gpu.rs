@@ -6,10 +6,10 @@ use super::parse;
 use super::progress::Session;
 use super::tolerance::{ToleranceArgs, tiers_json, tiers_text};
 use anyhow::Result;
-use blockmgard::backend::cuda::bench::{GpuReport, GpuTime, bench_f32, bench_f64};
+use blockmgard::backend::cuda::bench::{GpuReport, GpuTime, Runs, bench_f32, bench_f64};
 use blockmgard::backend::{Cpu, Cuda};
 use blockmgard::volume::{Field, Metadata, Values, VecField, Volume, default_axes, standin};
-use blockmgard::{Element, Error, Shape};
+use blockmgard::{Element, Error, Params, Shape, ToleranceMap};
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write;
@@ -17,17 +17,8 @@ use std::sync::Arc;
 
 #[derive(Args)]
 pub struct BenchGpu {
-    /// Data file, with the variable after a colon where it holds several (run.nc:T)
-    #[arg(value_name = "IN[:VAR]", required_unless_present = "standin")]
-    file: Option<String>,
-    /// Instead of a file, a made-up field of this shape (512x512x512), 64-bit with --f64
-    #[arg(long, value_parser = parse::dims, value_name = "NxNxN", conflicts_with = "file")]
-    standin: Option<parse::Dims>,
     #[command(flatten)]
-    hints: Hints,
-    /// Step of a series (a variable of more than three axes), from 0
-    #[arg(long, value_name = "STEP")]
-    index: Option<usize>,
+    source: Source,
     /// Without a tolerance: REL 1e-4
     #[command(flatten)]
     tolerance: ToleranceArgs,
@@ -40,25 +31,40 @@ pub struct BenchGpu {
     runs: u32,
 }
 
+/// What is measured.
+#[derive(Args)]
+pub struct Source {
+    /// Data file, with the variable after a colon where it holds several (run.nc:T)
+    #[arg(value_name = "IN[:VAR]", required_unless_present = "standin")]
+    file: Option<String>,
+    /// Instead of a file, a made-up field of this shape (512x512x512), 64-bit with --f64
+    #[arg(long, value_parser = parse::dims, value_name = "NxNxN", conflicts_with = "file")]
+    standin: Option<parse::Dims>,
+    #[command(flatten)]
+    hints: Hints,
+    /// Step of a series (a variable of more than three axes), from 0
+    #[arg(long, value_name = "STEP")]
+    index: Option<usize>,
+}
+
 const DEFAULT_REL: f64 = 1e-4;
 /// What the times hold.
-const INCLUDED: &str = "compress and decompress: values in device memory to all payloads in device memory and back, every \
+pub const INCLUDED: &str = "compress and decompress: values in device memory to all payloads in device memory and back, every \
     stage and the index included; not max|u|, copies, special values, checksums, nor the propagation of the hybrid \
     mode's tolerance map. host: from the host's memory to the host's memory, all but special values and checksums";
 
 impl BenchGpu {
     pub fn run(&self, session: &Session) -> Result<()> {
         let cuda = Cuda::open(&self.device.gpus()?)?;
-        let volume = self.volume()?;
+        let volume = self.source.volume()?;
         let params = self.codec.params();
         session.note(&describe(&volume));
         let resolved = self.tolerance.resolve(&volume, &params, &Cpu, Some(DEFAULT_REL), session)?;
         session.note(&tiers_text(&resolved.map, &resolved.extent));
         let (n, map, runs) = (volume.shape.n, &resolved.map, self.runs as usize);
-        let report = session.watch("bench gpu", |_| match &volume.values {
-            Values::F32(field) => bench_f32(&cuda, &finite(&**field)?, n, map, &params, runs),
-            Values::F64(field) => bench_f64(&cuda, &finite(&**field)?, n, map, &params, runs),
-        })?;
+        let values = Finite::read(&volume)?;
+        let runs = Runs { resident: runs, host: runs };
+        let report = session.watch("bench gpu", |_| values.bench(&cuda, n, map, &params, runs))?;
         let machine = machine();
         let value = json!({
             "input": volume.meta.source, "variable": volume.meta.variable, "machine": machine, "included": INCLUDED,
@@ -66,8 +72,10 @@ impl BenchGpu {
         });
         session.print(&value, &text(&volume, &machine, &report))
     }
+}
 
-    fn volume(&self) -> Result<Volume> {
+impl Source {
+    pub fn volume(&self) -> Result<Volume> {
         let Some(dims) = &self.standin else {
             let file = self.file.clone().unwrap_or_default();
             return Input { file, hints: self.hints.clone(), index: self.index, region: None }.volume();
@@ -85,6 +93,34 @@ impl BenchGpu {
     }
 }
 
+/// All values of a volume, finite ones.
+pub enum Finite {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+impl Finite {
+    pub fn read(volume: &Volume) -> blockmgard::Result<Self> {
+        Ok(match &volume.values {
+            Values::F32(field) => Self::F32(finite(&**field)?),
+            Values::F64(field) => Self::F64(finite(&**field)?),
+        })
+    }
+    pub fn bench(
+        &self,
+        cuda: &Cuda,
+        n: [usize; 3],
+        map: &ToleranceMap,
+        params: &Params,
+        runs: Runs,
+    ) -> blockmgard::Result<GpuReport> {
+        match self {
+            Self::F32(values) => bench_f32(cuda, values, n, map, params, runs),
+            Self::F64(values) => bench_f64(cuda, values, n, map, params, runs),
+        }
+    }
+}
+
 /// All values; they must be finite.
 fn finite<T: Element>(field: &dyn Field<T>) -> blockmgard::Result<Vec<T>> {
     let n = field.extents();
@@ -98,7 +134,7 @@ fn finite<T: Element>(field: &dyn Field<T>) -> blockmgard::Result<Vec<T>> {
 }
 
 /// The host's processor, as far as the system tells.
-fn machine() -> String {
+pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':').map(|m| m.1.trim().to_owned()));
@@ -115,7 +151,7 @@ fn text(volume: &Volume, machine: &str, report: &GpuReport) -> String {
         dtype_name(report.dtype),
         report.ratio,
         report.max_error_of_tau,
-        report.repeats
+        report.runs.resident
     );
     let figures = &report.figures;
     let _ = writeln!(
@@ -131,11 +167,16 @@ fn text(volume: &Volume, machine: &str, report: &GpuReport) -> String {
     };
     line("compress, device-resident", &report.compress);
     line("decompress, device-resident", &report.decompress);
+    let graphs =
+        [("compress, as a graph", &report.graph_compress), ("decompress, as a graph", &report.graph_decompress)];
+    graphs.iter().for_each(|(name, time)| time.iter().for_each(|time| line(name, time)));
     line("max|u|", &report.max_abs);
     line("comparison", &report.compare);
     line("compress, host to host", &report.host_compress);
     line("decompress, host to host", &report.host_decompress);
-    report.kernels.iter().for_each(|(name, time)| line(&format!("  {name}"), time));
+    for (what, kernels) in [("c", &report.compress_kernels), ("d", &report.decompress_kernels)] {
+        kernels.iter().for_each(|(name, time)| line(&format!("  {what} {name}"), time));
+    }
     let _ = writeln!(out, "\nGB/s of original data. {INCLUDED}.");
     out
 }

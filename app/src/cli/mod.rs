@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod bench_gpu;
+mod bench_table;
 mod codes;
 mod compress;
 mod decompress;

@@ -84,6 +84,20 @@ fn short_of_memory(gpu: &Gpu, bytes: usize) -> Error {
 }
 
 impl Gpu {
+    /// Queues a copy of `bytes` bytes on the device.
+    ///
+    /// # Safety
+    /// `to` must have room for them, `from` must hold as many.
+    pub unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.bind()?;
+        // SAFETY: the caller vouches for both ranges.
+        unsafe { cudarc::driver::result::memcpy_dtod_async(to, from, bytes, self.stream.cu_stream()) }
+            .map_err(failed("copying on the device"))
+    }
+
     /// Queues filling `bytes` bytes with `value`.
     ///
     /// # Safety

@@ -4,6 +4,7 @@ pub mod bench;
 mod buffer;
 mod device_struct;
 mod gpu;
+mod graph;
 mod hybrid;
 mod hybrid_parts;
 mod metrics;

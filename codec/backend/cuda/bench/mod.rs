@@ -27,19 +27,31 @@ pub struct GpuReport {
     pub max_error_of_tau: f64,
     /// The comparison of the values that stayed on the device, made there.
     pub figures: Figures,
-    /// Repetitions after the warm-up; every time is their median.
-    pub repeats: usize,
+    pub runs: Runs,
     pub max_abs: GpuTime,
     /// The comparison on the device.
     pub compare: GpuTime,
     /// Values on the device to bytes on the device, corner arrays and index included; max|u| is known.
     pub compress: GpuTime,
     pub decompress: GpuTime,
+    /// The same, with all kernels of one of them queued as a recorded graph; absent where the driver cannot record it.
+    pub graph_compress: Option<GpuTime>,
+    pub graph_decompress: Option<GpuTime>,
     /// From memory of the host to memory of the host.
     pub host_compress: GpuTime,
     pub host_decompress: GpuTime,
-    /// Kernels of one compression and one decompression, summed by name.
-    pub kernels: Vec<(String, GpuTime)>,
+    /// Kernels of one compression and of one decompression, each run once, summed by name.
+    pub compress_kernels: Vec<(String, GpuTime)>,
+    pub decompress_kernels: Vec<(String, GpuTime)>,
+}
+
+/// Repetitions after the warm-up; every time is their median.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Runs {
+    /// Between device memory and device memory.
+    pub resident: usize,
+    /// Between memory of the host and memory of the host.
+    pub host: usize,
 }
 
 /// A time and what it means for the frame.
@@ -70,9 +82,9 @@ pub fn bench_f32(
     n: [usize; 3],
     map: &ToleranceMap,
     params: &Params,
-    repeats: usize,
+    runs: Runs,
 ) -> Result<GpuReport> {
-    bench(cuda, values, n, map, params, repeats)
+    bench(cuda, values, n, map, params, runs)
 }
 
 /// As [`bench_f32`].
@@ -82,9 +94,9 @@ pub fn bench_f64(
     n: [usize; 3],
     map: &ToleranceMap,
     params: &Params,
-    repeats: usize,
+    runs: Runs,
 ) -> Result<GpuReport> {
-    bench(cuda, values, n, map, params, repeats)
+    bench(cuda, values, n, map, params, runs)
 }
 
 fn bench<T: Kept>(
@@ -93,12 +105,12 @@ fn bench<T: Kept>(
     n: [usize; 3],
     map: &ToleranceMap,
     params: &Params,
-    repeats: usize,
+    runs: Runs,
 ) -> Result<GpuReport>
 where
     Cuda: Typed<T>,
 {
-    if repeats == 0 || values.len() != n.iter().product::<usize>() {
+    if runs.resident == 0 || runs.host == 0 || values.len() != n.iter().product::<usize>() {
         return Err(Error::invalid("the GPU bench runs at least once, on a whole frame"));
     }
     let (gpu, bytes) = (&cuda.gpus[0], size_of_val(values));
@@ -108,7 +120,7 @@ where
     let control = Control::default();
 
     let mut encoded = FrameParts::default();
-    let host_compress = repeat(repeats, || {
+    let host_compress = repeat(runs.host, || {
         encoded = FrameParts::default();
         let start = Instant::now();
         cuda.encode(&input, &mut encoded, &control)?;
@@ -117,7 +129,7 @@ where
     let frame = FrameShape { n, tolerance: map, params, max_abs: max_abs.to_f64() };
     let mut decoded = vec![T::ZERO; values.len()];
     let whole = Region { lo: [0; 3], hi: n };
-    let host_decompress = repeat(repeats, || {
+    let host_decompress = repeat(runs.host, || {
         let sink = MemorySink::new(whole, &mut decoded);
         let start = Instant::now();
         cuda.decode(&frame, &encoded, &whole, &sink, &control)?;
@@ -125,10 +137,12 @@ where
         sink.finish().map(|()| ms)
     })?;
 
-    let resident = time_resident(cuda, &input, repeats)?;
+    let resident = time_resident(cuda, &input, runs.resident)?;
 
     let size = encoded.coarse.len() + encoded.chunks.iter().map(Vec::len).sum::<usize>();
     let time = |ms| GpuTime::new(ms, bytes);
+    let named =
+        |kernels: Vec<(&str, f64)>| kernels.into_iter().map(|(name, ms)| (name.to_string(), time(ms))).collect();
     Ok(GpuReport {
         device: gpu.name.clone(),
         shape: n,
@@ -137,14 +151,17 @@ where
         ratio: bytes as f64 / size as f64,
         max_error_of_tau: max_error(values, &decoded, n, map),
         figures: resident.figures,
-        repeats,
+        runs,
         max_abs: time(resident.max_abs),
         compare: time(resident.compare),
         compress: time(resident.compress),
         decompress: time(resident.decompress),
+        graph_compress: resident.by_graph.map(|[ms, _]| time(ms)),
+        graph_decompress: resident.by_graph.map(|[_, ms]| time(ms)),
         host_compress: time(host_compress),
         host_decompress: time(host_decompress),
-        kernels: resident.kernels.into_iter().map(|(name, ms)| (name.to_string(), time(ms))).collect(),
+        compress_kernels: named(resident.compress_kernels),
+        decompress_kernels: named(resident.decompress_kernels),
     })
 }
 

@@ -19,14 +19,19 @@ pub struct Resident {
     pub max_abs: f64,
     pub compress: f64,
     pub decompress: f64,
+    /// The same, each as one recorded graph; `None` where the driver cannot record them.
+    pub by_graph: Option<[f64; 2]>,
     pub compare: f64,
     pub figures: Figures,
-    pub kernels: Vec<(&'static str, f64)>,
+    pub compress_kernels: Vec<(&'static str, f64)>,
+    pub decompress_kernels: Vec<(&'static str, f64)>,
 }
 
 /// A mode with a frame on the device: its steps, queued.
 trait Steps<T> {
     fn max_abs(&mut self) -> Result<()>;
+    /// Tolerances, which come from the host.
+    fn send(&mut self) -> Result<()>;
     fn encode(&mut self) -> Result<()>;
     fn decode(&mut self) -> Result<()>;
     /// Addresses of the frame and of what `decode` made of it.
@@ -43,8 +48,11 @@ impl<T: Kept> Steps<T> for PyramidSteps<'_, T> {
     fn max_abs(&mut self) -> Result<()> {
         self.state.max_abs(self.gpu).map(drop)
     }
+    fn send(&mut self) -> Result<()> {
+        self.state.send_tiers(self.gpu, self.input.tolerance, self.input.max_abs)
+    }
     fn encode(&mut self) -> Result<()> {
-        self.state.encode(self.gpu, self.input.tolerance, self.input.max_abs, self.input.params.points)
+        self.state.encode(self.gpu, self.input.params.points)
     }
     fn decode(&mut self) -> Result<()> {
         self.state.decode_resident(self.gpu)
@@ -65,8 +73,11 @@ impl<T: Kept> Steps<T> for HybridSteps<'_, T> {
     fn max_abs(&mut self) -> Result<()> {
         self.state.max_abs(self.gpu).map(drop)
     }
+    fn send(&mut self) -> Result<()> {
+        self.state.send_tolerances(self.gpu, &self.frame, self.input.tolerance)
+    }
     fn encode(&mut self) -> Result<()> {
-        self.state.encode(self.gpu, &self.frame, self.input.tolerance)
+        self.state.encode(self.gpu)
     }
     fn decode(&mut self) -> Result<()> {
         self.state.decode_resident(self.gpu)
@@ -104,20 +115,37 @@ fn time_steps<T: Element>(
 ) -> Result<Resident> {
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < WARM_UP_S {
+        steps.send()?;
         steps.encode()?;
         steps.decode()?;
         gpu.finish()?;
     }
     let max_abs = repeat(repeats, || gpu.time(|| steps.max_abs()))?;
-    let compress = repeat(repeats, || gpu.time(|| steps.encode()))?;
+    let compress = repeat(repeats, || {
+        gpu.time(|| {
+            steps.send()?;
+            steps.encode()
+        })
+    })?;
     let decompress = repeat(repeats, || gpu.time(|| steps.decode()))?;
+    let by_graph = match (gpu.record(|| steps.encode()), gpu.record(|| steps.decode())) {
+        (Some(encode), Some(decode)) => {
+            let mut compress = || {
+                steps.send()?;
+                gpu.replay(&encode)
+            };
+            let compress = repeat(repeats, || gpu.time(&mut compress))?;
+            Some([compress, repeat(repeats, || gpu.time(|| gpu.replay(&decode)))?])
+        }
+        _ => None,
+    };
     let (map, n) = (input.tolerance, input.field.extents());
     let mut comparing = Comparing::default();
     comparing.prepare(gpu, map)?;
     // SAFETY: the frame and its reconstruction, of the extents that the map is made for.
     let compare = repeat(repeats, || gpu.time(|| unsafe { comparing.compare::<T>(gpu, steps.volumes(), n, map) }))?;
     let figures = comparing.figures(gpu, map)?;
-    let mut kernels = gpu.profile(|| steps.encode())?;
-    kernels.extend(gpu.profile(|| steps.decode())?);
-    Ok(Resident { max_abs, compress, decompress, compare, figures, kernels })
+    let compress_kernels = gpu.profile(|| steps.encode())?;
+    let decompress_kernels = gpu.profile(|| steps.decode())?;
+    Ok(Resident { max_abs, compress, decompress, by_graph, compare, figures, compress_kernels, decompress_kernels })
 }

@@ -12,7 +12,7 @@ use crate::transform::hybrid::encode::send;
 use crate::transform::hybrid::frame::Frame;
 use crate::transform::hybrid::symbols::Drafted;
 use crate::volume::Field;
-use crate::{Control, Element, Region, Result, ToleranceMap};
+use crate::{Control, Element, Region, Result};
 use rayon::prelude::*;
 
 /// Encodes one frame; the tolerance map fits its extents. Nothing reaches the sink when it is left to the CPU. Adds the
@@ -28,7 +28,8 @@ pub fn encode_frame<T: Element>(
     hybrid.begin(gpu, input.field)?;
     control.check()?;
     let frame = Frame::new(input.field.extents(), input.tolerance, input.max_abs.to_f64(), input.params, None);
-    *kernel_ms += gpu.time(|| hybrid.encode(gpu, &frame, input.tolerance))?;
+    hybrid.send_tolerances(gpu, &frame, input.tolerance)?;
+    *kernel_ms += gpu.time(|| hybrid.encode(gpu))?;
     let Some(Encoded { coarse, chunks }) = hybrid.collect(gpu, &frame, input)? else {
         return Ok(Outcome::LeftToCpu("details of the coarse levels that are stored exactly, or too many patches"));
     };
@@ -43,7 +44,8 @@ pub fn stage_times<T: Element>(gpu: &Gpu, hybrid: &mut Hybrid<T>, input: &FrameI
     hybrid.begin(gpu, input.field)?;
     let frame = Frame::new(input.field.extents(), input.tolerance, input.max_abs.to_f64(), input.params, None);
     let mut times = StageTimes::default();
-    for (kernel, ms) in gpu.profile(|| hybrid.encode(gpu, &frame, input.tolerance))? {
+    hybrid.send_tolerances(gpu, &frame, input.tolerance)?;
+    for (kernel, ms) in gpu.profile(|| hybrid.encode(gpu))? {
         let finest = ["hybrid_sample", "hybrid_coarsen_", "hybrid_finest", "hybrid_quantize_f"];
         match kernel {
             _ if finest.iter().any(|name| kernel.starts_with(name)) => times.local += ms,
@@ -95,9 +97,8 @@ impl<T: Element> Hybrid<T> {
         [self.arrays[0].address(gpu), self.result.address(gpu)]
     }
 
-    /// Queues the whole encoder.
-    pub fn encode(&mut self, gpu: &Gpu, frame: &Frame<T>, map: &ToleranceMap) -> Result<()> {
-        self.send_tolerances(gpu, frame, map)?;
+    /// Queues the whole encoder, after [`Hybrid::send_tolerances`].
+    pub fn encode(&mut self, gpu: &Gpu) -> Result<()> {
         self.clear_state(gpu)?;
         let chunked = self.plan.chunked();
         if chunked {

@@ -24,6 +24,8 @@ const MARGIN: usize = 16;
 pub struct Huffman {
     segments: Buffer,
     parts: Buffer,
+    /// The parts before any work on them, as `initial`.
+    fresh: Buffer,
     tasks: Buffer,
     histograms: Buffer,
     counts: Buffer,
@@ -52,6 +54,7 @@ impl Huffman {
         let list = self.segments.reserve(gpu, size_of_val(&layout.segments[..]))?;
         let tasks = self.tasks.reserve(gpu, size_of_val(&layout.tasks[..]))?;
         self.parts.reserve(gpu, size_of_val(&layout.parts[..]))?;
+        let fresh = self.fresh.reserve(gpu, size_of_val(&layout.parts[..]))?;
         self.bytes.reserve(gpu, 4 * segments)?;
         self.offsets.reserve(gpu, 4 * segments)?;
         self.lengths.reserve(gpu, TOKENS * self.books)?;
@@ -65,6 +68,7 @@ impl Huffman {
         // SAFETY: just reserved for exactly these lists.
         unsafe {
             gpu.upload(list, &layout.segments)?;
+            gpu.upload(fresh, &layout.parts)?;
             gpu.upload(tasks, &layout.tasks)
         }
     }
@@ -104,7 +108,7 @@ impl Huffman {
         let warps = self.segment_count.div_ceil(WARPS);
         // SAFETY: everything was reserved by `prepare` for these segments, parts and books.
         unsafe {
-            gpu.upload(a.parts, &self.initial)?;
+            gpu.copy(self.fresh.address(gpu), a.parts, size_of_val(&self.initial[..]))?;
             gpu.fill(a.counts, 0, 4 * TOKENS * self.books)?;
             gpu.launch("huffman_count", warps.min(gpu.multiprocessors * 32), 32 * WARPS, 0, &a)?;
             gpu.launch("huffman_sum", self.segment_count.min(gpu.multiprocessors * 4), TOKENS as u32, 0, &a)?;

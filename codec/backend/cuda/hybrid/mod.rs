@@ -140,7 +140,7 @@ impl<T: Element> Hybrid<T> {
     }
 
     /// Sends what depends on the tolerances: steps, and tiers of the local levels.
-    fn send_tolerances(&mut self, gpu: &Gpu, frame: &Frame<T>, map: &ToleranceMap) -> Result<()> {
+    pub fn send_tolerances(&mut self, gpu: &Gpu, frame: &Frame<T>, map: &ToleranceMap) -> Result<()> {
         let hierarchy = &frame.hierarchy;
         self.tier_count = map.tiers.len();
         let mut steps = Vec::new();

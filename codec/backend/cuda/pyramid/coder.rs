@@ -156,6 +156,8 @@ fn entry(table: &Table, token: usize, at: u32) -> u32 {
 pub struct Coding {
     tiles: Buffer,
     chunks: Buffer,
+    /// The chunks before any work on them, as `initial`.
+    fresh: Buffer,
     streams: Buffer,
     q: Buffer,
     delta: Buffer,
@@ -200,8 +202,12 @@ impl Coding {
             self.reserve_output(gpu, (bytes * nodes / 4 + 4096 + 64 * chunks) as u64)?;
         }
         self.initial = list.chunks.clone();
+        let fresh = self.fresh.reserve(gpu, chunks * size_of::<Chunk>())?;
         // SAFETY: reserved above for exactly this list.
-        unsafe { gpu.upload(tile_list, &list.tiles) }
+        unsafe {
+            gpu.upload(fresh, &self.initial)?;
+            gpu.upload(tile_list, &list.tiles)
+        }
     }
     /// The chunks of the list last prepared.
     pub fn initial(&self) -> &[Chunk] {
@@ -225,8 +231,10 @@ impl Coding {
     /// Makes the chunks ready to be encoded once more, all with the same choice.
     pub fn reset(&self, gpu: &Gpu, choice: u8) -> Result<()> {
         // SAFETY: reserved by `prepare`, one byte a chunk.
-        unsafe { gpu.fill(self.choices.address(gpu), choice, self.chunk_count as usize)? };
-        self.set_chunks(gpu, &self.initial)
+        unsafe {
+            gpu.fill(self.choices.address(gpu), choice, self.chunk_count as usize)?;
+            gpu.copy(self.fresh.address(gpu), self.chunks.address(gpu), size_of_val(&self.initial[..]))
+        }
     }
     pub fn set_output(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
         // SAFETY: reserved by `reserve_output`.

@@ -8,7 +8,7 @@ use crate::params::Points;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::choose::candidates;
 use crate::volume::Field;
-use crate::{Region, Result, ToleranceMap};
+use crate::{Region, Result};
 use std::ops::Range;
 
 /// Encoded chunks of a worklist.
@@ -56,9 +56,9 @@ impl<T: Real> Pyramid<T> {
         self.coding.prepare(gpu, &list.close()?, self.shapes.slots, T::BYTES, true)
     }
 
-    /// Queues the whole encoder.
-    pub fn encode(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, points: Points) -> Result<()> {
-        self.send_tiers(gpu, map, max_abs, 0)?;
+    /// Queues the whole encoder, after [`Pyramid::send_tiers`].
+    pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
+        self.gather(gpu, 0)?;
         self.coding.reset(gpu, candidates(points)[0])?;
         self.choose(gpu, &self.stages[0].whole(), self.stages[0].values.address(gpu), points)?;
         self.encode_corner_tiles(gpu)?;

@@ -79,7 +79,8 @@ impl<T: Real> Worker<'_, T> {
         gpu.bind()?;
         let coarse = job.source.coarse()?;
         let packets = pyramid.coarse_packets(&coarse)?;
-        pyramid.send_tiers(gpu, job.frame.tolerance, T::from_f64(job.frame.max_abs), usize::MAX)?;
+        pyramid.send_tiers(gpu, job.frame.tolerance, T::from_f64(job.frame.max_abs))?;
+        pyramid.gather(gpu, usize::MAX)?;
         pyramid.take_corners(gpu, false)?;
         let sent = pyramid.queue_packets(gpu, &packets)?;
         pyramid.check(gpu, &sent, &packets)?;

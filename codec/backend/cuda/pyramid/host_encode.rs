@@ -75,7 +75,8 @@ impl<T: Real> Worker<'_, T> {
     fn encode_alone(&mut self, input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
         let (gpu, pyramid) = (self.gpu, &mut *self.pyramid);
         pyramid.begin(gpu, input.field)?;
-        pyramid.encode(gpu, input.tolerance, input.max_abs, input.params.points)?;
+        pyramid.send_tiers(gpu, input.tolerance, input.max_abs)?;
+        pyramid.encode(gpu, input.params.points)?;
         sink.coarse(&self.collect_corners()?)?;
         let [nz, ny, nx] = input.field.extents();
         control.advance((nz * ny * nx * T::BYTES) as u64);
@@ -119,7 +120,8 @@ impl<T: Real> Worker<'_, T> {
         pyramid.take_corners(gpu, true)?;
         // SAFETY: reserved for the first corner array.
         unsafe { gpu.upload(pyramid.stages[1].values.address(gpu), corners)? };
-        pyramid.send_tiers(gpu, input.tolerance, input.max_abs, 1)?;
+        pyramid.send_tiers(gpu, input.tolerance, input.max_abs)?;
+        pyramid.gather(gpu, 1)?;
         pyramid.encode_corners(gpu, points)?;
         if first == 0 && sender.send(Ok(Part::Coarse(self.collect_corners()?))).is_err() {
             return Ok(());

@@ -102,9 +102,8 @@ impl<T: Real> Pyramid<T> {
         self.key == (n, tile)
     }
 
-    /// Sends the quantizers and the tiers of the frame's blocks, and gathers the tiers of the corner arrays. The corners'
-    /// values are gathered as well from the array of number `from` on.
-    fn send_tiers(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T, from: usize) -> Result<()> {
+    /// Sends the quantizers and the tiers of the frame's blocks.
+    pub fn send_tiers(&mut self, gpu: &Gpu, map: &ToleranceMap, max_abs: T) -> Result<()> {
         let table: Vec<_> = quantizer::table::<T>(&map.tiers, max_abs)
             .iter()
             .flatten()
@@ -121,6 +120,12 @@ impl<T: Real> Pyramid<T> {
                 _ => gpu.upload(blocks, &map.tier_of_block)?,
             }
         }
+        Ok(())
+    }
+
+    /// Queues the gathering of the tiers of the corner arrays. The corners' values are gathered as well from the array of
+    /// number `from` on.
+    fn gather(&mut self, gpu: &Gpu, from: usize) -> Result<()> {
         for k in 1..self.stages.len() {
             let (before, after) = self.stages.split_at_mut(k);
             after[0].gather(gpu, &before[k - 1], k == 1, k > from)?;
