@@ -4,20 +4,30 @@
 // Rounds that are loaded and turned into table entries together: a unit of 8^3 nodes without its 4^3 coarse ones has 14.
 constexpr u32 BATCH = 7;
 
-// Entries in shared memory: those of the class tables, of the uniform table, the one that changes nothing, and of the tables of
-// symbols, first by q, then by token.
+// Entries in shared memory: the one that changes nothing, then those of the tables of symbols, first by q, then by token.
+constexpr u32 IDLE_AT = 0;
+constexpr u32 SYMBOLS_AT = 1;
+// Tokens of all class tables, then those of the uniform table.
 constexpr u32 UNIFORM_AT = CLASS_GROUPS * CLASS_GROUPS * CLASSES;
-constexpr u32 IDLE_AT = UNIFORM_AT + 64;
-constexpr u32 SYMBOLS_AT = IDLE_AT + 1;
+constexpr u32 CLASS_WORDS = UNIFORM_AT + CLASSES;
+// A token that changes nothing.
+constexpr u32 NO_TOKEN = NONE;
 
 // Limit, reciprocal, bias, and complement << 8 | shift.
 __device__ __forceinline__ uint4 packed(const EncodeEntry &e) {
     return make_uint4(e.limit, e.reciprocal, e.bias, (e.complement & 0xffff) << 8 | e.complement >> 16);
 }
+// What EncodeEntry has for a frequency.
+__device__ __forceinline__ u32 reciprocal_of(u32 frequency) {
+    if (frequency < 2) return ~0u;
+    return (u32)((((u64)1 << (31 + bit_length(frequency - 1))) + frequency - 1) / frequency);
+}
 
 // The tables of a block, in shared memory.
 struct EncoderTables {
     uint4 *entries;
+    // Of each token of a class: bias | frequency << 12 | shift << 24; and by frequency.
+    u32 *classes, *reciprocals;
     // Of each table of symbols: its first entry by q | its tokens << 16.
     u32 *symbols;
     // From a table's entries by q to those by token.
@@ -26,10 +36,16 @@ struct EncoderTables {
     // Copies them; `memory` behind them is returned.
     __device__ char *load(const CoderArguments &a, char *memory) {
         const u32 tables = a.tables.symbol_tables, all = a.tables.first[tables], warp = threadIdx.x / 32, lane = threadIdx.x & 31;
-        entries = (uint4 *)memory;
         by_token = all + tables;
-        symbols = (u32 *)(entries + SYMBOLS_AT + 2 * by_token);
-        for (u32 i = threadIdx.x; i < IDLE_AT; i += blockDim.x) entries[i] = packed(a.tables.encode[all + i]);
+        entries = (uint4 *)memory;
+        classes = (u32 *)(entries + SYMBOLS_AT + 2 * by_token);
+        reciprocals = classes + CLASS_WORDS;
+        symbols = reciprocals + PROB_SUM;
+        for (u32 i = threadIdx.x; i < CLASS_WORDS; i += blockDim.x) {
+            const EncodeEntry e = a.tables.encode[all + i];
+            classes[i] = e.bias | e.limit >> 20 << 12 | e.complement >> 16 << 24;
+        }
+        for (u32 f = threadIdx.x; f < PROB_SUM; f += blockDim.x) reciprocals[f] = reciprocal_of(f);
         if (threadIdx.x == 0) entries[IDLE_AT] = make_uint4(NONE, 0, 0, 0);
         for (u32 t = warp; t < tables; t += blockDim.x / 32) {
             const u32 first = a.tables.first[t], count = a.tables.first[t + 1] - first, at = SYMBOLS_AT + first + t;
@@ -41,6 +57,13 @@ struct EncoderTables {
             if (lane == 0) symbols[t] = at | count << 16;
         }
         return (char *)(symbols + (tables + 3) / 4 * 4);
+    }
+    // Of a token of the class tables or the uniform one, or of NO_TOKEN.
+    __device__ __forceinline__ uint4 of_class(u32 token) const {
+        const bool idle = token == NO_TOKEN;
+        const u32 word = classes[idle ? 0 : token], frequency = word >> 12 & 0xfff, reciprocal = reciprocals[frequency];
+        const uint4 entry = make_uint4(frequency << 20, reciprocal, word & 0xfff, (PROB_SUM - frequency) << 8 | word >> 24);
+        return idle ? make_uint4(NONE, 0, 0, 0) : entry;
     }
 };
 
@@ -234,19 +257,31 @@ template <class D> struct StreamEncoder {
             rans.put(takes_part ? entries[(u32)(token < escape ? token : escape)] : tables.entries[IDLE_AT]);
         }
     }
-    // The class rounds of a tile, last first: runs of at most `lanes` units of one step.
+    // The run of units of one step that ends at `end`, at most `lanes`: its first unit, and in `round` how the lane's one is coded.
+    __device__ __forceinline__ u32 run(u32 end, u32 &round) const {
+        const u32 first = end - 1 - (memory.rounds[(end - 1) & ring_mask] >> 12 & (lanes - 1));
+        round = first + lane < end ? memory.rounds[(first + lane) & ring_mask] : NO_TOKEN;
+        return first;
+    }
+    // The class rounds of a tile, last first; the next round's entries are looked up while one is coded.
     __device__ __forceinline__ void classes(u32 begin, u32 end) {
-        while (end > begin) {
-            const u32 first = end - 1 - (memory.rounds[(end - 1) & ring_mask] >> 12 & (lanes - 1));
-            const bool takes_part = first + lane < end;
-            const u32 round = takes_part ? memory.rounds[(first + lane) & ring_mask] : 0;
-            const bool exact = takes_part & ((round & (CLASSES - 1)) == a.tables.exact_class());
+        u32 round;
+        u32 first = run(end, round);
+        uint4 entry = tables.of_class(round == NO_TOKEN ? NO_TOKEN : round & 0xfff);
+        for (;;) {
+            u32 next_round;
+            const u32 next = run(first, next_round);
+            const uint4 next_entry = tables.of_class(next_round == NO_TOKEN ? NO_TOKEN : next_round & 0xfff);
+            const bool exact = (round != NO_TOKEN) & ((round & (CLASSES - 1)) == a.tables.exact_class());
             if (__any_sync(FULL, exact)) {
-                rans.put(tables.entries[exact ? UNIFORM_AT + (round >> 23 & 63) : IDLE_AT]);
-                rans.put(tables.entries[exact ? UNIFORM_AT + (round >> 17 & 63) : IDLE_AT]);
+                rans.put(tables.of_class(exact ? UNIFORM_AT + (round >> 23 & 63) : NO_TOKEN));
+                rans.put(tables.of_class(exact ? UNIFORM_AT + (round >> 17 & 63) : NO_TOKEN));
             }
-            rans.put(tables.entries[takes_part ? round & 0xfff : IDLE_AT]);
-            end = first;
+            rans.put(entry);
+            if (first == begin) return;
+            first = next;
+            round = next_round;
+            entry = next_entry;
         }
     }
     // Takes in 32 units and codes them, last first, while `after`, those before them, are on their way; `end` is the end of the

@@ -110,12 +110,15 @@ impl Coder {
     fn table_count(&self) -> usize {
         self.tables.symbol_tables as usize
     }
-    /// Bytes of shared memory of the encoder's blocks: see `encode_streams`.
-    fn encoder_shared(&self, units_in_tile: u32) -> usize {
-        let (classes, entries) = (self.class_entries + 1, self.tables.entry_count as usize);
-        let tables = 16 * (classes + 2 * (entries + self.table_count())) + 4 * self.table_count().next_multiple_of(4);
+    /// Warps of the encoder's blocks and their bytes of shared memory: see `encode_streams`.
+    fn encoder_block(&self, gpu: &Gpu, units_in_tile: u32) -> (u32, usize) {
+        let (tables, entries) = (self.table_count(), self.tables.entry_count as usize);
+        let fixed = 16 * (1 + 2 * (entries + tables))
+            + 4 * (self.class_entries + PROB_SUM as usize + tables.next_multiple_of(4));
         let per_warp = 16 * 32 + 4 * (units_in_tile + 32).next_power_of_two() as usize;
-        tables + STREAM_WARPS as usize * per_warp
+        let fits = |warps: &u32| fixed + *warps as usize * per_warp <= gpu.shared_per_block;
+        let warps = [STREAM_WARPS, STREAM_WARPS / 2].into_iter().find(fits).unwrap_or(STREAM_WARPS / 4);
+        (warps, fixed + warps as usize * per_warp)
     }
     /// How many tables the decoder's blocks keep by their slots, and their bytes of shared memory: see `Memory` in
     /// class_decode.cu.
@@ -295,6 +298,7 @@ impl Coding {
             32 => ["choose_forms_32", "encode_streams_32"],
             _ => ["choose_forms_64", "encode_streams_64"],
         };
+        let (warps, shared) = coder.encoder_block(gpu, a.units_in_tile);
         // as many blocks as run at a time: each takes the same share
         let (choosing, listing) = (gpu.multiprocessors * 5, gpu.multiprocessors * 8);
         let units = self.tile_count.saturating_mul(a.units_in_tile);
@@ -304,7 +308,7 @@ impl Coding {
             gpu.launch(choose, self.tile_count.div_ceil(WARPS).min(choosing), BLOCK, 0, &a)?;
             gpu.launch("split_chunks", 1, 1024, 0, &a)?;
             gpu.launch("list_units", units.div_ceil(BLOCK).min(listing), BLOCK, 0, &a)?;
-            gpu.launch(encode, streams, 32 * STREAM_WARPS, coder.encoder_shared(a.units_in_tile), &a)?;
+            gpu.launch(encode, streams, 32 * warps, shared, &a)?;
             gpu.launch("place_chunks", 1, 1024, 0, &a)?;
         }
         self.assemble(gpu, coder, shapes, bits)
