@@ -28,10 +28,29 @@ struct EncoderTables {
     uint4 *entries;
     // Of each token of a class: bias | frequency << 12 | shift << 24; and by frequency.
     u32 *classes, *reciprocals;
-    // Of each table of symbols: its first entry by q | its tokens << 16.
+    // Of each table of symbols: where its entries by q begin, in bytes | its tokens << 16.
     u32 *symbols;
     // From a table's entries by q to those by token.
     u32 by_token;
+
+    // The address of the first entry as the instructions for shared memory take it, so that none has to add it.
+    __device__ __forceinline__ u32 origin() const {
+#ifdef BLOCKMGARD_EMULATOR
+        return 0;
+#else
+        return (u32)__cvta_generic_to_shared(entries);
+#endif
+    }
+    // The entry at an address that counts from `origin`.
+    __device__ __forceinline__ uint4 at(u32 address) const {
+#ifdef BLOCKMGARD_EMULATOR
+        return *(const uint4 *)((const char *)entries + address);
+#else
+        uint4 e;
+        asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(e.x), "=r"(e.y), "=r"(e.z), "=r"(e.w) : "r"(address));
+        return e;
+#endif
+    }
 
     // Copies them; `memory` behind them is returned.
     __device__ char *load(const CoderArguments &a, char *memory) {
@@ -54,7 +73,7 @@ struct EncoderTables {
                 entries[at + i] = packed(a.tables.encode[first + token]);
                 entries[at + by_token + i] = packed(a.tables.encode[first + min(i, count - 1)]);
             }
-            if (lane == 0) symbols[t] = at | count << 16;
+            if (lane == 0) symbols[t] = (u32)sizeof(uint4) * at | count << 16;
         }
         return (char *)(symbols + (tables + 3) / 4 * 4);
     }
@@ -76,16 +95,18 @@ __device__ __forceinline__ void store_if(bool condition, u16 *to, u16 value) {
 #endif
 }
 
-// rANS from the last token to the first; words go to lower and lower places, and so do escaped symbols.
+// rANS from the last token to the first; words go to lower and lower places before `words`, escaped symbols to those before `escapes`.
 struct Encoder {
-    u16 *at, *escapes;
+    u16 *words, *escapes;
+    // Words so far.
+    i32 count;
     u32 state, below;
 
     __device__ __forceinline__ void put(const uint4 &e) {
         const bool full = state >= e.x;
         const u32 mask = __ballot_sync(FULL, full);
-        at -= __popc(mask);
-        store_if(full, at + __popc(mask & below), (u16)state);
+        count += __popc(mask);
+        store_if(full, words + (__popc(mask & below) - count), (u16)state);
         const u32 x = full ? state >> 16 : state;
         // shifts by the low 5 bits
         const u32 quotient = __funnelshift_r(__umulhi(x, e.y), 0, e.w);
@@ -101,7 +122,8 @@ struct Encoder {
 
 // What a warp has in shared memory.
 struct WarpMemory {
-    // Of 32 units, those with rounds of symbols: first node / 8, nodes | shift << 16, table as in EncoderTables.
+    // Of 32 units, those with rounds of symbols: first node / 8, nodes | shift << 16, table as in EncoderTables, half its tokens |
+    // one less << 16.
     uint4 pending[32];
     // How the classes of the latest units are coded, by number of the unit modulo a power of two.
     u32 rounds[1];
@@ -119,7 +141,7 @@ template <class D> struct StreamEncoder {
     u32 coded, exacts;
     // The unit under way: its number among them, rounds not coded yet, where the lane's node of the last of them stands and whether
     // there is one, shift and table; and the values of its next batch, the last round first.
-    u32 current, left, shift, table;
+    u32 current, left, shift, table, halves;
     const i16 *from;
     bool active;
     i32 value[BATCH];
@@ -148,6 +170,7 @@ template <class D> struct StreamEncoder {
         from = a.q + 8 * (u64)unit.x + node;
         shift = unit.y >> 16;
         table = unit.z;
+        halves = unit.w;
         load();
         const u32 after_next = coded ? coded ^ 1u << (31 - __clz((i32)coded)) : 0;
         if (after_next) {
@@ -173,32 +196,33 @@ template <class D> struct StreamEncoder {
             ask_for(__shfl_sync(FULL, unit.eighth, j), __shfl_sync(FULL, unit.len(), j));
         }
     }
-    // The entries of the tokens of the loaded batch; escaped symbols are listed.
+    // The addresses of the entries of the loaded batch's tokens; escaped symbols are listed.
     __device__ __forceinline__ void find(u32 (&entry)[BATCH]) {
         const bool idle = lane >= lanes;
-        const u32 count = table >> 16, base = table & 0xffff, most = idle ? 0 : count;
-        u32 widest = 0;
+        const u32 count = table >> 16, most = idle ? 0 : count, none = tables.origin() + (u32)sizeof(uint4) * IDLE_AT;
+        u32 first = tables.origin() + (table & 0xffff), widest = 0;
         bool wide;
         if (shift == 0) {
-            const u32 first = idle ? IDLE_AT : base;
-            const i32 half = (i32)count / 2;
+            // as one word from memory: the compiler must not make one sum of two
+            const i32 half = (i32)(halves & 0xffff), reach = (i32)(halves >> 16);
+            first = idle ? none : first;
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
-                entry[k] = first + (u32)max(min(value[k] + half, (i32)most), 0);
-                widest = max(widest, (u32)(value[k] + half - 1));
+                entry[k] = first + (u32)sizeof(uint4) * (u32)__viaddmin_s32_relu(value[k], half, (i32)most);
+                widest = max(widest, (u32)(value[k] + reach));
             }
             wide = widest > count - 2;
         } else {
-            const u32 first = idle ? IDLE_AT : base + tables.by_token;
+            first = idle ? none : first + (u32)sizeof(uint4) * tables.by_token;
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
                 const u32 token = zigzag((i16)value[k]) >> shift;
-                entry[k] = first + min(token, most);
+                entry[k] = first + (u32)sizeof(uint4) * min(token, most);
                 widest = max(widest, token);
             }
             wide = widest >= count - 1;
         }
-        entry[0] = active ? entry[0] : IDLE_AT;
+        entry[0] = active ? entry[0] : none;
         if (__any_sync(FULL, wide & !idle)) {
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
@@ -207,37 +231,36 @@ template <class D> struct StreamEncoder {
             }
         }
     }
+    // The first `rounds` rounds of a batch; `WHOLE` of all of them.
+    template <bool WHOLE> __device__ __forceinline__ void code(const u32 (&entry)[BATCH], u32 rounds) {
+        uint4 e = tables.at(entry[0]);
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) {
+            const uint4 next = tables.at(entry[min(k + 1, BATCH - 1)]);
+            rans.put(e);
+            e = next;
+            if (!WHOLE && k + 1 == rounds) break;
+        }
+    }
     // The rounds of the unit under way, and the beginning of the next one; whether there is a next one.
     __device__ __forceinline__ bool unit() {
         for (;;) {
             u32 entry[BATCH];
             find(entry);
-            const u32 rounds = min(left, BATCH);
-            left -= rounds;
-            const bool ends = left == 0;
+            const u32 rounds = left;
+            const bool ends = rounds <= BATCH;
             bool next = true;
             // what comes next is loaded while this is coded
             if (ends) {
                 next = begin_unit();
             } else {
+                left -= BATCH;
                 from -= BATCH * lanes;
                 active = true;
                 load();
             }
-            if (rounds == BATCH) {
-                uint4 e = tables.entries[entry[0]];
-#pragma unroll
-                for (u32 k = 0; k < BATCH; k++) {
-                    const uint4 following = tables.entries[entry[min(k + 1, BATCH - 1)]];
-                    rans.put(e);
-                    e = following;
-                }
-            } else {
-#pragma unroll
-                for (u32 k = 0; k < BATCH - 1; k++) {
-                    if (k < rounds) rans.put(tables.entries[entry[k]]);
-                }
-            }
+            if (rounds >= BATCH) code<true>(entry, BATCH);
+            else code<false>(entry, rounds);
             if (ends) return next;
         }
     }
@@ -248,7 +271,7 @@ template <class D> struct StreamEncoder {
         const uint4 unit = memory.pending[j];
         const u32 len = unit.y & 0xffff, width = unit.y >> 16;
         const D *deltas = (const D *)a.delta + 8 * (u64)unit.x;
-        const uint4 *entries = tables.entries + (unit.z & 0xffff) + tables.by_token;
+        const uint4 *entries = (const uint4 *)((const char *)tables.entries + (unit.z & 0xffff)) + tables.by_token;
         const D escape = (unit.z >> 16) - 1;
         for (u32 round = (len + lanes - 1) / lanes; round-- > 0;) {
             const u32 node = round * lanes + lane;
@@ -291,7 +314,11 @@ template <class D> struct StreamEncoder {
         const bool is_coded = has_symbols(mine);
         __syncwarp();
         if (exists) memory.rounds[(group + lane) & ring_mask] = mine.round;
-        if (is_coded) memory.pending[lane] = make_uint4(mine.eighth, mine.len() | form.shift() << 16, tables.symbols[form.table()], 0);
+        if (is_coded) {
+            const u32 table = tables.symbols[form.table()];
+            const u32 half = table >> 17;
+            memory.pending[lane] = make_uint4(mine.eighth, mine.len() | form.shift() << 16, table, half | (half - 1) << 16);
+        }
         __syncwarp();
         coded = __ballot_sync(FULL, is_coded);
         exacts = __ballot_sync(FULL, is_coded & (form.kind() == a.tables.exact_class()));
@@ -349,8 +376,12 @@ template <class D> __device__ __forceinline__ void encode_stream(const CoderArgu
     const Tile &next = a.tiles[stream_tile(chunk, index + 1)];
     const UnitReader reader = {a.records, a.tiles[stream_tile(chunk, index)].units_before, next.units_before};
     // A word for each token at most: one a node, three a unit.
-    u16 *const words = a.words + next.start + 3 * (u64)next.units_before, *const escapes = a.escapes + next.start;
-    StreamEncoder<D> encoder = {a, tables, memory, ring_mask, {words, escapes, STATE_MIN, (1u << lane) - 1}, lane, lanes};
+    u16 *words = a.words + next.start + 3 * (u64)next.units_before, *const escapes = a.escapes + next.start;
+#ifndef BLOCKMGARD_EMULATOR
+    // one number from here on: else each store would add its parts anew
+    asm("" : "+l"(words));
+#endif
+    StreamEncoder<D> encoder = {a, tables, memory, ring_mask, {words, escapes, 0, STATE_MIN, (1u << lane) - 1}, lane, lanes};
     u32 end = reader.end;
     UnitRecord mine = reader.read(end - 32 + lane);
     for (u32 group = end - 32;; group -= 32) {
@@ -363,8 +394,8 @@ template <class D> __device__ __forceinline__ void encode_stream(const CoderArgu
     Stream &stream = a.streams[s];
     a.states[(u64)s * 32 + lane] = encoder.rans.state;
     if (lane > 0) return;
-    stream.words = (u32)(words - encoder.rans.at);
-    stream.first_word = (u64)(encoder.rans.at - a.words);
+    stream.words = (u32)encoder.rans.count;
+    stream.first_word = (u64)(words - encoder.rans.count - a.words);
     stream.escapes = (u32)(escapes - encoder.rans.escapes);
     stream.first_escape = (u64)(encoder.rans.escapes - a.escapes);
     stream.exact = sizes.x;

@@ -211,6 +211,10 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned s) {
     for (int i = 0; i < 4; i++) r |= (unsigned)((all >> (8 * ((s >> (4 * i)) & 7))) & 255) << (8 * i);
     return r;
 }
+inline int __viaddmin_s32_relu(int a, int b, int c) {
+    const int sum = a + b, least = sum < c ? sum : c;
+    return least > 0 ? least : 0;
+}
 template <class F> inline unsigned emulator_halves(unsigned a, unsigned b, unsigned c, F combine) {
     const auto low = combine((short)(a + b), (short)c), high = combine((short)((a >> 16) + (b >> 16)), (short)(c >> 16));
     return (unsigned)(unsigned short)low | (unsigned)(unsigned short)high << 16;
