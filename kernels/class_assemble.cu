@@ -57,9 +57,11 @@ template <class D> struct Lists {
         }
         u64 total;
         const u64 before = block_scan((u64)unit.exact() << 32 | bits, total);
-        part.units[threadIdx.x] = make_uint4(unit.eighth, unit.len(), bits ? bits / unit.len() : 0, listed);
-        part.bits[threadIdx.x] = (u32)before;
-        part.exact[threadIdx.x] = (u32)(before >> 32);
+        if (threadIdx.x < count) {
+            part.units[threadIdx.x] = make_uint4(unit.eighth, unit.len(), bits ? bits / unit.len() : 0, listed);
+            part.bits[threadIdx.x] = (u32)before;
+            part.exact[threadIdx.x] = (u32)(before >> 32);
+        }
         if (threadIdx.x == 0) {
             part.bits[count] = (u32)total;
             part.exact[count] = (u32)(total >> 32);

@@ -101,16 +101,30 @@ struct Encoder {
     // Words so far.
     i32 count;
     u32 state, below;
+    // Of the last round: the state, whether its low half is still to be stored, how many lanes store theirs and how many of them
+    // come before. It is stored a round after, since counting and storing would keep the next state waiting.
+    u32 last_state, last_total, last_rank;
+    bool last_full;
 
+    __device__ __forceinline__ Encoder(u16 *words, u16 *escapes)
+        : words(words), escapes(escapes), count(0), state(STATE_MIN), below((1u << (threadIdx.x & 31)) - 1), last_state(0), last_total(0),
+          last_rank(0), last_full(false) {}
     __device__ __forceinline__ void put(const uint4 &e) {
         const bool full = state >= e.x;
         const u32 mask = __ballot_sync(FULL, full);
-        count += __popc(mask);
-        store_if(full, words + (__popc(mask & below) - count), (u16)state);
+        store();
+        last_state = state;
+        last_total = __popc(mask);
+        last_rank = __popc(mask & below);
+        last_full = full;
         const u32 x = full ? state >> 16 : state;
         // shifts by the low 5 bits
         const u32 quotient = __funnelshift_r(__umulhi(x, e.y), 0, e.w);
         state = quotient * (e.w >> 8) + (x + e.z);
+    }
+    __device__ __forceinline__ void store() {
+        count += last_total;
+        store_if(last_full, words + ((i32)last_rank - count), (u16)last_state);
     }
     __device__ __forceinline__ void list(bool escaped, u16 q) {
         const u32 mask = __ballot_sync(FULL, escaped);
@@ -381,7 +395,7 @@ template <class D> __device__ __forceinline__ void encode_stream(const CoderArgu
     // one number from here on: else each store would add its parts anew
     asm("" : "+l"(words));
 #endif
-    StreamEncoder<D> encoder = {a, tables, memory, ring_mask, {words, escapes, 0, STATE_MIN, (1u << lane) - 1}, lane, lanes};
+    StreamEncoder<D> encoder = {a, tables, memory, ring_mask, Encoder(words, escapes), lane, lanes};
     u32 end = reader.end;
     UnitRecord mine = reader.read(end - 32 + lane);
     for (u32 group = end - 32;; group -= 32) {
@@ -390,6 +404,7 @@ template <class D> __device__ __forceinline__ void encode_stream(const CoderArgu
         if ((i32)(group - reader.first) <= 0) break;
         mine = after;
     }
+    encoder.rans.store();
     const uint2 sizes = reader.sizes(a);
     Stream &stream = a.streams[s];
     a.states[(u64)s * 32 + lane] = encoder.rans.state;

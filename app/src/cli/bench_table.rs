@@ -66,7 +66,14 @@ fn faster(plain: GpuTime, graph: Option<GpuTime>) -> f64 {
     graph.map_or(plain.gb_per_s, |graph| graph.gb_per_s.max(plain.gb_per_s))
 }
 
-fn measure(cuda: &Cuda, volume: &Volume, values: &Finite, rel: f64, params: &Params, runs: u32) -> blockmgard::Result<GpuReport> {
+fn measure(
+    cuda: &Cuda,
+    volume: &Volume,
+    values: &Finite,
+    rel: f64,
+    params: &Params,
+    runs: u32,
+) -> blockmgard::Result<GpuReport> {
     let extent = job::value_extent(volume, &Default::default())?;
     let map = ToleranceMap::uniform(&volume.shape, rel * extent.max_abs())?;
     let runs = Runs { resident: runs as usize, host: 1 };
@@ -93,8 +100,8 @@ impl BenchTable {
             for &rel in &self.rel {
                 for (setting, params) in settings() {
                     session.note(&format!("{name}, REL {rel:e}, {setting}"));
-                    let report = session
-                        .watch("bench", |_| measure(&cuda, &volume, &values, rel, &params, self.runs))?;
+                    let report =
+                        session.watch("bench", |_| measure(&cuda, &volume, &values, rel, &params, self.runs))?;
                     rows.push(Row { volume: name.clone(), rel, setting, report });
                 }
             }
@@ -164,9 +171,8 @@ impl BenchSweep {
         let mut rows = Vec::new();
         for (l, m) in SWEEP {
             session.note(&format!("L {l}, M {m}"));
-            let report = session.watch("bench", |_| {
-                measure(&cuda, &volume, &values, self.rel, &hybrid(l, m), self.runs)
-            })?;
+            let report =
+                session.watch("bench", |_| measure(&cuda, &volume, &values, self.rel, &hybrid(l, m), self.runs))?;
             let hierarchy = |kernels: &[(String, GpuTime)]| -> f64 {
                 kernels.iter().filter(|(name, _)| name.starts_with("hybrid")).map(|(_, time)| time.ms).sum()
             };
