@@ -42,3 +42,16 @@ __device__ __forceinline__ void keep(u32 &value) {
     asm("" : "+r"(value));
 #endif
 }
+
+// Reads 16 bytes that are not needed again: they do not take the place of tables in the caches.
+template <class V> __device__ __forceinline__ V load_once(const V *address) {
+    static_assert(sizeof(V) == 16, "one access");
+    V value;
+#ifdef BLOCKMGARD_EMULATOR
+    value = *address;
+#else
+    u32 *words = (u32 *)&value;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "l"(address));
+#endif
+    return value;
+}

@@ -16,7 +16,7 @@ template <> struct Real<float> {
     static __device__ __forceinline__ float add(float a, float b) { return __fadd_rn(a, b); }
     static __device__ __forceinline__ float sub(float a, float b) { return __fsub_rn(a, b); }
     static __device__ __forceinline__ float mul(float a, float b) { return __fmul_rn(a, b); }
-    static __device__ __forceinline__ float abs(float v) { return __uint_as_float(__float_as_uint(v) & ~SIGN); }
+    static __device__ __forceinline__ float abs(float v) { return fabsf(v); }
     // The other one where one is NaN.
     static __device__ __forceinline__ float max(float a, float b) { return fmaxf(a, b); }
     static __device__ __forceinline__ float min(float a, float b) { return fminf(a, b); }
@@ -34,7 +34,7 @@ template <> struct Real<double> {
     static __device__ __forceinline__ double add(double a, double b) { return __dadd_rn(a, b); }
     static __device__ __forceinline__ double sub(double a, double b) { return __dsub_rn(a, b); }
     static __device__ __forceinline__ double mul(double a, double b) { return __dmul_rn(a, b); }
-    static __device__ __forceinline__ double abs(double v) { return from_bits(bits(v) & ~SIGN); }
+    static __device__ __forceinline__ double abs(double v) { return fabs(v); }
     static __device__ __forceinline__ double max(double a, double b) { return fmax(a, b); }
     static __device__ __forceinline__ double min(double a, double b) { return fmin(a, b); }
 };
@@ -73,13 +73,14 @@ template <class T> __device__ __forceinline__ T apply_delta(typename Real<T>::Bi
     return from_ordered<T>(ordered(anchor(p)) + d);
 }
 
-// Quantizes value u against prediction p: the symbol, and the reconstruction in `u`.
-template <class T> __device__ __forceinline__ i16 quantize(T &u, T p, const Quantizer<T> &z) {
+// Quantizes value u against prediction p: the symbol, and the reconstruction in `u`. Whether it fits; if not, the symbol is EXACT.
+template <class T> __device__ __forceinline__ bool quantize(T &u, T p, const Quantizer<T> &z, i16 &symbol) {
     typedef Real<T> R;
     const T rounded = R::add(R::mul(R::sub(u, p), z.inverse), R::ROUNDER);
     const T steps = R::sub(rounded, R::ROUNDER);
     const T r = R::fma(steps, z.step, p);
     const bool fits = (R::abs(steps) <= (T)32767) & (R::abs(R::sub(u, r)) <= z.check);
     u = fits ? r : u;
-    return fits ? (i16)R::bits(rounded) : EXACT;
+    symbol = fits ? (i16)R::bits(rounded) : EXACT;
+    return fits;
 }

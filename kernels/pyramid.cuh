@@ -15,39 +15,38 @@ struct Tile {
     u32 units_before;
 };
 
-// One axis in one step of a tile shape (FORMAT.md, "tiles and node sets"). Lists hold nodes in ascending order as
-// offset in the tile's memory | position << 16; `stencils` has one entry a new node.
-struct StepAxis {
-    u32 old_first, old_count, old_magic;
-    u32 new_first, new_count, new_magic;
-    u32 stencils;
-    // A line of new nodes is shared by so many threads.
-    u32 segments;
+// A coded node: its place in the tile's memory, its number among the coded nodes, its tolerance block, bit a of `axes`: it is new on
+// axis a, and for each of these axes the number of its stencil.
+struct __align__(16) Node {
+    u16 place, coded, tier, axes;
+    u16 stencil[3], unused;
 };
-// New nodes of a segment of a line.
-constexpr u32 SEGMENT = 8;
 
-// One shape of tile. A node has a place in the tile's memory: the sum of an offset on each axis.
+// Number i of the three of a step: the nodes that are new on i + 1 axes, and the first stencil of axis i. Stencils are counted in the
+// shape.
+struct Step {
+    u32 first, count, stencils;
+};
+
+// One shape of tile, or of its nodes of S(1) alone, whose steps begin with step 1. A node has a place in the tile's memory: the sum of an offset on each axis.
 struct TileShape {
     u32 dims[3];
     u32 steps;
     // Coded nodes, with the padding between units: each unit starts at a multiple of 8.
     u32 nodes;
-    // Entries of the tables below: StepAxis of step s and axis a is number first_step + 3 s + a; the place of each coded node;
-    // the coded node at each place; the offset of each position of an axis.
-    u32 first_step, order, coded_at, offsets[3];
+    // Entries of the tables below: the first Step of step s is number first_step + 3 s; the first stencil; the coded node at each place;
+    // the offset of each position of an axis.
+    u32 first_step, first_stencil, coded_at, offsets[3];
     // Nodes of each axis that belong to the corner array, 1 or 2.
     u32 ends[3];
     // Elements of the tile's memory.
     u32 places;
-    // A whole tile of the frame with three axes.
-    u32 regular;
 };
 
-// The stencil of one new node: weights of the POINTS nodes around it (0 beyond the ends), their offsets, and flags.
+// The stencil of one new node: weights of the POINTS nodes around it (0 beyond the ends), their offsets from its own place, and flags.
 template <class T, u32 POINTS> struct __align__(16) Stencil {
     T weight[POINTS];
-    u16 offset[POINTS];
+    i16 offset[POINTS];
     u16 flags;
 };
 // What tells how rough the axis is here: the second differences around the node before and the one after, or the difference of
@@ -64,6 +63,7 @@ struct Choice {
     __device__ __forceinline__ u32 favoured() const { return byte / 3 % 4; }
     __device__ __forceinline__ bool fine() const { return byte >= 12; }
 };
+constexpr u32 NO_TILE = 0xffffffffu;
 // Levels of quantization.
 constexpr u32 LEVELS = 4;
 
@@ -77,12 +77,16 @@ template <class T> struct TileArguments {
     const u8 *tiers;
     const Quantizer<T> *quantizers;
     const Tile *tiles;
+    // The tiles to work on. Of whole tiles those that a block takes together belong to one chunk; NO_TILE stands where there are not enough.
+    const u32 *list;
+    // Whole tiles: the values of the nodes of S(1), rebuilt, in the order of the list.
+    T *coarse;
     const TileShape *shapes;
-    const StepAxis *steps;
-    const u32 *nodes;
+    const Step *steps;
+    const Node *nodes;
     // For 2, 4 and 6 points.
     const void *stencils[3];
-    const u16 *order, *coded_at, *offsets;
+    const u16 *coded_at, *offsets;
     // One per chunk of the array.
     const u8 *choices;
     i16 *q;
@@ -91,11 +95,13 @@ template <class T> struct TileArguments {
     char *spill;
     u32 n[3], corner_n[3], blocks[3], lo[3], hi[3];
     // 2^shift nodes of an axis share a tier.
-    u32 shift, side, tile_count, tier_count;
+    u32 shift, side, list_count, tier_count;
     // Of one tile: see Memory in pyramid.cu.
     u32 tile_bytes;
     // Corner arrays are quantized on the last level.
-    u32 is_corners, unused;
+    u32 is_corners;
+    // Shapes of a whole tile, and of its nodes of S(1).
+    u32 whole_shape, coarse_shape;
 };
 
 // The quantizers of all tiers for the nodes of a step.

@@ -13,27 +13,26 @@ template <u32 COUNT, u32 AT = 0, class F> __device__ __forceinline__ void unroll
     }
 }
 
-// Step of a tile axis: S(step) splits into the nodes of S(step + 1) ("old") and the new ones.
-template <u32 SIDE, u32 STEP> struct Axis {
-    static constexpr u32 H = 1u << STEP;
-    static constexpr u32 OLD = SIDE / (2 * H) + 1;
-    static constexpr u32 NEW = SIDE / (2 * H) - (STEP == 0 ? 1 : 0);
-    static __host__ __device__ constexpr u32 old_at(u32 i) { return 2 * H * i < SIDE ? 2 * H * i : SIDE - 1; }
-    static __host__ __device__ constexpr u32 new_at(u32 k) { return H * (2 * k + 1); }
+// Step 0 of a tile axis: S(0) splits into the nodes of S(1) ("old") and the new ones.
+template <u32 SIDE> struct Axis {
+    static constexpr u32 OLD = SIDE / 2 + 1;
+    static constexpr u32 NEW = SIDE / 2 - 1;
+    static __host__ __device__ constexpr u32 old_at(u32 i) { return 2 * i < SIDE ? 2 * i : SIDE - 1; }
+    static __host__ __device__ constexpr u32 new_at(u32 k) { return 2 * k + 1; }
 };
 
 // The old nodes first .. end that predict new node k.
-template <u32 SIDE, u32 STEP, u32 POINTS> struct Near {
+template <u32 SIDE, u32 POINTS> struct Near {
     static __host__ __device__ constexpr u32 first(u32 k) { return k + 1 > POINTS / 2 ? k + 1 - POINTS / 2 : 0; }
     static __host__ __device__ constexpr u32 end(u32 k) {
-        return k + 1 + POINTS / 2 < Axis<SIDE, STEP>::OLD ? k + 1 + POINTS / 2 : Axis<SIDE, STEP>::OLD;
+        return k + 1 + POINTS / 2 < Axis<SIDE>::OLD ? k + 1 + POINTS / 2 : Axis<SIDE>::OLD;
     }
     // Those of them that tell how rough the axis is: at most two on each side.
     static __host__ __device__ constexpr u32 inner_first(u32 k) { return k > 1 && k - 1 > first(k) ? k - 1 : first(k); }
     static __host__ __device__ constexpr u32 inner_end(u32 k) { return k + 3 < end(k) ? k + 3 : end(k); }
     // Weight of old node `node` for new node k, in the order of operations that the format fixes.
     static __host__ __device__ constexpr double weight(u32 k, u32 node) {
-        typedef Axis<SIDE, STEP> A;
+        typedef Axis<SIDE> A;
         double w = 1.0;
         const double x = A::new_at(k), own = A::old_at(node);
         for (u32 other = first(k); other < end(k); other++) {

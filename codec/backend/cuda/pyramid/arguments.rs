@@ -11,27 +11,29 @@ device_struct! {
         pub chunk: u32,
         pub units_before: u32,
     }
-    pub struct StepAxis {
-        pub old_first: u32,
-        pub old_count: u32,
-        pub old_magic: u32,
-        pub new_first: u32,
-        pub new_count: u32,
-        pub new_magic: u32,
+    pub struct Node {
+        pub place: u16,
+        pub coded: u16,
+        pub tier: u16,
+        pub axes: u16,
+        pub stencil: [u16; 3],
+        pub unused: u16,
+    }
+    pub struct Step {
+        pub first: u32,
+        pub count: u32,
         pub stencils: u32,
-        pub segments: u32,
     }
     pub struct TileShape {
         pub dims: [u32; 3],
         pub steps: u32,
         pub nodes: u32,
         pub first_step: u32,
-        pub order: u32,
+        pub first_stencil: u32,
         pub coded_at: u32,
         pub offsets: [u32; 3],
         pub ends: [u32; 3],
         pub places: u32,
-        pub regular: u32,
     }
     pub struct Quantizer<T> {
         pub step: T,
@@ -45,11 +47,12 @@ device_struct! {
         pub tiers: u64,
         pub quantizers: u64,
         pub tiles: u64,
+        pub list: u64,
+        pub coarse: u64,
         pub shapes: u64,
         pub steps: u64,
         pub nodes: u64,
         pub stencils: [u64; 3],
-        pub order: u64,
         pub coded_at: u64,
         pub offsets: u64,
         pub choices: u64,
@@ -63,11 +66,12 @@ device_struct! {
         pub hi: [u32; 3],
         pub shift: u32,
         pub side: u32,
-        pub tile_count: u32,
+        pub list_count: u32,
         pub tier_count: u32,
         pub tile_bytes: u32,
         pub is_corners: u32,
-        pub unused: u32,
+        pub whole_shape: u32,
+        pub coarse_shape: u32,
     }
     pub struct DeviceProbe<T> {
         pub weight: [[T; 6]; 3],

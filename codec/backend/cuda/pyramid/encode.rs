@@ -53,7 +53,9 @@ impl<T: Real> Pyramid<T> {
             let chunks = 0..stage.chunk_count();
             stage.list(&mut list, chunks);
         }
-        self.coding.prepare(gpu, &list.close()?, self.shapes.slots, T::BYTES, true)
+        let list = list.close()?;
+        self.sort_tiles(gpu, &list)?;
+        self.coding.prepare(gpu, &list, self.shapes.slots, T::BYTES, true)
     }
 
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].

@@ -20,7 +20,6 @@ pub struct Shapes {
     pub steps: u64,
     pub nodes: u64,
     pub stencils: [u64; 3],
-    pub order: u64,
     pub coded_at: u64,
     pub offsets: u64,
     pub units: u64,
@@ -36,18 +35,33 @@ pub struct Level {
     first_shape: u32,
     /// Units of each shape.
     shape_units: Vec<u32>,
-    /// Nodes of the largest tile, and elements and tiers of its memory.
+    /// Nodes of the largest tile, and values, symbols and tiers of its memory.
     pub tile_nodes: usize,
     pub tile_places: usize,
+    pub tile_symbols: usize,
     pub tile_tiers: usize,
+    /// The whole tiles of a frame with three axes, when there are kernels for them.
+    pub whole: Option<WholeTiles>,
+}
+
+/// Whole tiles: the numbers of their shape and of that of their nodes of S(1), and places, symbols and nodes of both.
+#[derive(Clone)]
+pub struct WholeTiles {
+    pub side: u32,
+    pub shape: u32,
+    pub coarse_shape: u32,
+    pub places: usize,
+    pub symbols: usize,
+    pub coarse_places: usize,
+    pub coarse_symbols: usize,
+    pub coarse_nodes: usize,
 }
 
 impl Level {
     /// Bytes of a tile in memory, for values of `value` bytes.
-    pub fn tile_bytes(&self, value: usize, encode: bool, tiers: bool) -> usize {
-        let symbol = if encode { 2 } else { 0 };
+    pub fn tile_bytes(&self, value: usize, tiers: bool) -> usize {
         let tiers = if tiers { self.tile_tiers } else { 0 };
-        (self.tile_places * (value + symbol) + tiers).next_multiple_of(16)
+        (self.tile_places * value + 2 * self.tile_symbols + tiers).next_multiple_of(16)
     }
 }
 
@@ -64,17 +78,46 @@ pub struct Gathering {
 impl Gathering {
     pub fn add<T: Real>(&mut self, plan: &ArrayPlan<T>) -> Level {
         let first = self.tables.shapes.len();
-        for tile in plan.tile_plans() {
-            self.tables.add(tile, plan.array.is_frame() && tile.dims == [plan.array.sides().tile; 3]);
-        }
         let block = if plan.array.is_frame() { 8 } else { 1 };
+        for tile in plan.tile_plans() {
+            self.tables.add(tile, block, 0);
+        }
         let tiers = |tile: &TilePlan<T>| tile.dims.iter().map(|d| d.div_ceil(block)).product();
-        Level {
+        let shapes = &self.tables.shapes[first..];
+        let mut level = Level {
             tile_nodes: plan.tile_plans().iter().map(TilePlan::len).max().unwrap_or(0),
-            tile_places: self.tables.shapes[first..].iter().map(|s| s.places as usize).max().unwrap_or(0),
+            tile_places: shapes.iter().map(|s| s.places as usize).max().unwrap_or(0),
+            tile_symbols: shapes.iter().map(|s| s.nodes as usize).max().unwrap_or(0),
             tile_tiers: plan.tile_plans().iter().map(tiers).max().unwrap_or(0),
             ..self.add_units(&plan.chunk(&plan.array.chunk_box(0)).layout)
+        };
+        level.whole = self.add_whole(plan, first);
+        level
+    }
+
+    /// The shape of the nodes of S(1) of whole tiles, which are among the shapes from `first` on.
+    fn add_whole<T: Real>(&mut self, plan: &ArrayPlan<T>, first: usize) -> Option<WholeTiles> {
+        let side = plan.array.sides().tile;
+        // values and symbols of larger tiles do not fit the shared memory
+        if !plan.array.is_frame() || side.pow(3) * T::BYTES > 128 * 1024 {
+            return None;
         }
+        let index = plan.tile_plans().iter().position(|tile| tile.dims == [side; 3])?;
+        self.tables.add(&plan.tile_plans()[index], 8, 1);
+        // it has no units of its own
+        self.unit_ends.push(self.units.len() as u32);
+        let (shape, coarse_shape) = (first + index, self.tables.shapes.len() - 1);
+        let [whole, coarse] = [shape, coarse_shape].map(|number| &self.tables.shapes[number]);
+        Some(WholeTiles {
+            side: side as u32,
+            shape: shape as u32,
+            coarse_shape: coarse_shape as u32,
+            places: whole.places as usize,
+            symbols: whole.nodes as usize,
+            coarse_places: coarse.places as usize,
+            coarse_symbols: coarse.nodes as usize,
+            coarse_nodes: (side / 2 + 1).pow(3),
+        })
     }
 
     /// The last array: one unit.
@@ -92,7 +135,7 @@ impl Gathering {
             self.unit_ends.push(self.units.len() as u32);
         }
         let shape_units = layout.shapes.iter().map(|s| s.units.len() as u32).collect();
-        Level { first_shape, shape_units, tile_nodes: 0, tile_places: 0, tile_tiers: 0 }
+        Level { first_shape, shape_units, tile_nodes: 0, tile_places: 0, tile_symbols: 0, tile_tiers: 0, whole: None }
     }
 
     /// Copies all tables to the device.
@@ -107,7 +150,6 @@ impl Gathering {
             blob.add(&tables.stencils[0]),
             blob.add(&tables.stencils[1]),
             blob.add(&tables.stencils[2]),
-            blob.add(&tables.order),
             blob.add(&tables.coded_at),
             blob.add(&tables.offsets),
             blob.add(&self.units),
@@ -115,15 +157,13 @@ impl Gathering {
         ];
         let mut memory = Buffer::default();
         let base = blob.upload(gpu, &mut memory)?;
-        let [shapes, steps, nodes, two, four, six, order, coded_at, offsets, units, first] =
-            at.map(|offset| base + offset);
+        let [shapes, steps, nodes, two, four, six, coded_at, offsets, units, first] = at.map(|offset| base + offset);
         Ok(Shapes {
             _memory: memory,
             shapes,
             steps,
             nodes,
             stencils: [two, four, six],
-            order,
             coded_at,
             offsets,
             units,

@@ -11,6 +11,7 @@ mod host_encode;
 mod level;
 mod slabs;
 mod tables;
+mod tiles;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
@@ -20,7 +21,7 @@ use crate::transform::pyramid::plan::ArrayPlan;
 use crate::transform::pyramid::quantizer::{self, LEVELS};
 use crate::volume::DType;
 use crate::{Region, Result, ToleranceMap};
-use arguments::{CornerArguments, LastArguments, Quantizer, TileArguments};
+use arguments::{CornerArguments, LastArguments, Quantizer};
 use choosing::Choosing;
 use coder::{Coder, Coding};
 pub(super) use host_decode::decode_frame;
@@ -28,6 +29,7 @@ pub(super) use host_encode::encode_frame;
 use level::{Gathering, Level, Shapes, Span, Worklist};
 use slabs::Slabs;
 pub(super) use slabs::{Team, Worker};
+use tiles::TileList;
 
 /// What a run of the tile kernels works on.
 struct Work {
@@ -48,6 +50,7 @@ struct Stage<T> {
     level: Level,
     /// Its tiles and chunks in the worklist at hand.
     span: Span,
+    tiles: TileList,
     /// The array's values, then its reconstruction.
     values: Buffer,
     /// The tier of each node, or of each block of the frame.
@@ -67,6 +70,8 @@ pub(super) struct Pyramid<T> {
     choosing: Option<Choosing>,
     quantizers: Buffer,
     spill: Buffer,
+    /// Rebuilt nodes of S(1) of whole tiles.
+    coarse: Buffer,
     scratch: Buffer,
     /// Decoded values on their way to the host.
     result: Buffer,
@@ -82,7 +87,7 @@ impl<T: Real> Pyramid<T> {
         let shapes = gathering.upload(gpu)?;
         let coder = Coder::new(gpu)?;
         let choosing = stages[0].plan.as_ref().map(|plan| Choosing::new(gpu, plan)).transpose()?;
-        let [quantizers, spill, scratch, result] = std::array::from_fn(|_| Buffer::default());
+        let [quantizers, spill, coarse, scratch, result] = std::array::from_fn(|_| Buffer::default());
         Ok(Self {
             key: (n, tile),
             stages,
@@ -92,6 +97,7 @@ impl<T: Real> Pyramid<T> {
             choosing,
             quantizers,
             spill,
+            coarse,
             scratch,
             result,
             slabs: Slabs::default(),
@@ -133,55 +139,6 @@ impl<T: Real> Pyramid<T> {
         Ok(())
     }
 
-    /// Runs the tile kernels of stage `k`, which read the reconstruction of stage `k + 1`, over the tiles of `work`.
-    fn run_tiles(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        let Stage { level, span, .. } = &self.stages[k];
-        let bytes = level.tile_bytes(T::BYTES, work.encode, self.tier_count > 1);
-        let plan = Launch::new(gpu, level.tile_nodes, bytes);
-        let grid = (span.tiles.len() as u32).min(gpu.multiprocessors * plan.blocks);
-        let spill = if plan.shared > 0 { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
-        let arguments = self.tile_arguments(gpu, k, work, spill, bytes);
-        let name = plan.kernel(work.encode, T::DTYPE);
-        // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe { gpu.launch(name, grid, plan.threads, plan.shared, &arguments) }
-    }
-
-    fn tile_arguments(&self, gpu: &Gpu, k: usize, work: &Work, spill: u64, bytes: usize) -> TileArguments {
-        let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
-        let (shapes, coding) = (&self.shapes, &self.coding);
-        TileArguments {
-            values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
-            result: work.result,
-            corners: corners.values.address(gpu),
-            tiers: stage.tiers.address(gpu),
-            quantizers: self.quantizers.address(gpu),
-            tiles: coding.tiles(gpu, &stage.span),
-            shapes: shapes.shapes,
-            steps: shapes.steps,
-            nodes: shapes.nodes,
-            stencils: shapes.stencils,
-            order: shapes.order,
-            coded_at: shapes.coded_at,
-            offsets: shapes.offsets,
-            choices: coding.choices(gpu),
-            q: coding.q(gpu),
-            delta: coding.delta(gpu),
-            spill,
-            n: narrow(stage.n),
-            corner_n: narrow(corners.n),
-            blocks: stage.blocks(k == 0),
-            lo: narrow(work.lo),
-            hi: narrow(work.hi),
-            shift: if k == 0 { 3 } else { 0 },
-            side: stage.side(),
-            tile_count: stage.span.tiles.len() as u32,
-            tier_count: self.tier_count,
-            tile_bytes: bytes as u32,
-            is_corners: (k > 0) as u32,
-            unused: 0,
-        }
-    }
-
     /// Quantizes or rebuilds the last array in place. Its symbols are the first of the worklist.
     fn run_last(&self, gpu: &Gpu, encode: bool) -> Result<()> {
         let stage = &self.stages[self.stages.len() - 1];
@@ -207,62 +164,6 @@ impl<T: Real> Pyramid<T> {
     }
 }
 
-/// How the tile kernels of a stage are launched.
-struct Launch {
-    name: usize,
-    threads: u32,
-    /// Blocks of a multiprocessor.
-    blocks: u32,
-    /// Bytes of shared memory of a block; 0 where its tile does not fit.
-    shared: usize,
-}
-
-impl Launch {
-    /// For tiles of so many nodes, with so many bytes of memory.
-    fn new(gpu: &Gpu, nodes: usize, bytes: usize) -> Self {
-        let (name, threads) = match nodes {
-            0..=1024 => (0, 32),
-            1025..=8192 => (1, 64),
-            _ => (2, 512),
-        };
-        if bytes > gpu.shared_per_block {
-            return Self { name: 3, threads: 512, blocks: 1, shared: 0 };
-        }
-        // each block also takes 1 KiB for the system
-        let blocks = (gpu.shared_per_multiprocessor / (bytes + 1024)).clamp(1, 32) as u32;
-        Self { name, threads, blocks, shared: bytes }
-    }
-    fn kernel(&self, encode: bool, dtype: DType) -> &'static str {
-        let names = match (encode, dtype) {
-            (true, DType::F32) => [
-                "encode_tiles_small_f32",
-                "encode_tiles_middle_f32",
-                "encode_tiles_large_f32",
-                "encode_tiles_spilled_f32",
-            ],
-            (false, DType::F32) => [
-                "decode_tiles_small_f32",
-                "decode_tiles_middle_f32",
-                "decode_tiles_large_f32",
-                "decode_tiles_spilled_f32",
-            ],
-            (true, DType::F64) => [
-                "encode_tiles_small_f64",
-                "encode_tiles_middle_f64",
-                "encode_tiles_large_f64",
-                "encode_tiles_spilled_f64",
-            ],
-            (false, DType::F64) => [
-                "decode_tiles_small_f64",
-                "decode_tiles_middle_f64",
-                "decode_tiles_large_f64",
-                "decode_tiles_spilled_f64",
-            ],
-        };
-        names[self.name]
-    }
-}
-
 impl<T: Real> Stage<T> {
     fn new(gathering: &mut Gathering, array: Array) -> Self {
         let n = array.n;
@@ -272,7 +173,7 @@ impl<T: Real> Stage<T> {
             None => gathering.add_last::<T>(n.iter().product()),
         };
         let [values, tiers] = [Buffer::default(), Buffer::default()];
-        Self { plan, n, level, span: Span::default(), values, tiers }
+        Self { plan, n, level, span: Span::default(), tiles: TileList::default(), values, tiers }
     }
     fn len(&self) -> usize {
         self.n.iter().product()

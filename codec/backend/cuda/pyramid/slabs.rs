@@ -150,6 +150,7 @@ impl<T: Real> Pyramid<T> {
     /// Prepares the coding for the chunks of a list.
     fn take(&mut self, gpu: &Gpu, listed: &Listed, encode: bool) -> Result<()> {
         self.stages.iter_mut().zip(&listed.spans).for_each(|(stage, span)| stage.span = span.clone());
+        self.sort_tiles(gpu, &listed.list)?;
         self.coding.prepare(gpu, &listed.list, self.shapes.slots, T::BYTES, encode)
     }
     /// Prepares the coding for the chunks of the coarse part.
@@ -172,6 +173,7 @@ impl<T: Real> Pyramid<T> {
             self.coding = Coding::default();
             self.stages[0].values = Buffer::default();
             self.result = Buffer::default();
+            self.coarse = Buffer::default();
             self.slabs.memory = Default::default();
         }
         // Memory that was given back is there once the stream has passed it, and copies on other streams need it now.
@@ -207,7 +209,7 @@ impl<T: Real> Pyramid<T> {
             if k > 0 || alone {
                 stage.values.reserve(gpu, stage.len() * T::BYTES)?;
             }
-            let bytes = stage.level.tile_bytes(T::BYTES, encode, true);
+            let bytes = stage.level.tile_bytes(T::BYTES, true);
             if bytes > gpu.shared_per_block {
                 self.spill.reserve(gpu, bytes * gpu.multiprocessors as usize)?;
             }

@@ -1,13 +1,11 @@
-//! The tables of an array's tile shapes, as `kernels/lines.cuh` walks them.
+//! The tables of an array's tile shapes, as `kernels/nodes.cuh` walks them.
 
-use super::arguments::{StepAxis, TileShape};
+use super::arguments::{Node, Step, TileShape};
 use crate::entropy::class::symbols::Unit;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::plan::TilePlan;
 use crate::transform::pyramid::stencil::{AxisStep, POINTS, Stencil};
 
-/// New nodes of a segment of a line: `SEGMENT` in pyramid.cuh.
-const SEGMENT: u32 = 8;
 /// Symbols in 16 bytes: how many the kernels move at a time.
 const SYMBOLS_TOGETHER: usize = 8;
 /// What follows a plane in a tile's memory, so that planes start in different banks.
@@ -22,12 +20,10 @@ const TWO_NODES: u16 = 4;
 #[derive(Default)]
 pub struct Tables {
     pub shapes: Vec<TileShape>,
-    pub steps: Vec<StepAxis>,
-    /// Nodes of a step of an axis: offset | position << 16.
-    pub nodes: Vec<u32>,
+    pub steps: Vec<Step>,
+    pub nodes: Vec<Node>,
     /// For 2, 4 and 6 points, laid out as `Stencil` in pyramid.cuh.
     pub stencils: [Vec<u8>; 3],
-    pub order: Vec<u16>,
     pub coded_at: Vec<u16>,
     pub offsets: Vec<u16>,
     /// Number of entries of each of `stencils`.
@@ -35,74 +31,61 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// `regular`: the tile is whole and its nodes evenly spaced on three axes.
-    pub fn add<T: Real>(&mut self, plan: &TilePlan<T>, regular: bool) {
-        let [_, ny, nx] = plan.dims;
+    /// The nodes of S(set) of a tile, coded by the steps from `set` on. `block`: nodes of an axis that share a tier.
+    pub fn add<T: Real>(&mut self, plan: &TilePlan<T>, block: usize, set: usize) {
+        let members: [Vec<u32>; 3] = plan.axes.each_ref().map(|axis| axis.set(set).collect());
+        let [nz, ny, nx] = members.each_ref().map(Vec::len);
         // an odd distance between rows keeps a column in different banks
         let stride_y = nx | 1;
-        let strides = [ny * stride_y + PLANE_PADDING, stride_y, 1];
-        let [_, y, x] = plan.axes.each_ref().map(|axis| ranks(axis.len, &axis.steps));
-        let ranks = [(0..plan.dims[0]).collect(), y, x];
-        let places = (plan.dims[0] - 1) * strides[0] + (ny - 1) * stride_y + nx;
-        let offsets = [0, 1, 2].map(|axis: usize| self.add_offsets(&ranks[axis], strides[axis]));
-        let first_step = self.steps.len() as u32;
-        for step in 0..plan.steps {
-            for axis in 0..3 {
-                self.add_step(plan, axis, step, offsets[axis] as usize);
-            }
+        let padding = if set == 0 { PLANE_PADDING } else { 0 };
+        let strides = [ny * stride_y + padding, stride_y, 1];
+        let places = (nz - 1) * strides[0] + (ny - 1) * stride_y + nx;
+        let offsets = [0, 1, 2].map(|axis: usize| {
+            let ranks = ranks(&members[axis], &plan.axes[axis].steps[set.min(plan.axes[axis].steps.len())..], axis > 0);
+            self.add_offsets(plan.dims[axis], &members[axis], &ranks, strides[axis])
+        });
+        let (first_step, first_stencil) = (self.steps.len() as u32, self.stencil_count);
+        for step in set..plan.steps {
+            let stencils = [0, 1, 2].map(|axis: usize| self.add_stencils(plan, axis, step, offsets[axis] as usize));
+            self.steps.extend(stencils.map(|s| Step { first: 0, count: 0, stencils: s - first_stencil }));
         }
-        let (order, coded_at) = self.add_order(plan, offsets, places);
+        let coded_at = self.coded_at.len() as u32;
+        let nodes = self.add_nodes(plan, block, set, offsets, first_step as usize, places);
         self.shapes.push(TileShape {
             dims: plan.dims.map(|d| d as u32),
-            steps: plan.steps as u32,
-            nodes: self.order.len() as u32 - order,
+            steps: plan.steps.saturating_sub(set) as u32,
+            nodes,
             first_step,
-            order,
+            first_stencil,
             coded_at,
             offsets,
             ends: plan.axes.each_ref().map(|axis| axis.ends.len() as u32),
             // symbols follow the values, tiers the symbols
-            // and one more place stands for the padding between units
-            places: (places + 1).next_multiple_of(SYMBOLS_TOGETHER) as u32,
-            regular: regular as u32,
+            places: places.next_multiple_of(SYMBOLS_TOGETHER) as u32,
         });
     }
 
-    /// The offset of each position of an axis. On axes 1 and 2 nodes of coarse sets come first, so that each set lies close
-    /// together: the threads of a warp then meet different banks.
-    fn add_offsets(&mut self, ranks: &[usize], stride: usize) -> u32 {
-        let first = self.offsets.len() as u32;
-        self.offsets.extend(ranks.iter().map(|rank| (rank * stride) as u16));
-        first
+    /// The offset of each position of an axis; 0 for those that are not among `members`.
+    fn add_offsets(&mut self, len: usize, members: &[u32], ranks: &[usize], stride: usize) -> u32 {
+        let first = self.offsets.len();
+        self.offsets.resize(first + len, 0);
+        for (&position, rank) in members.iter().zip(ranks) {
+            self.offsets[first + position as usize] = (rank * stride) as u16;
+        }
+        first as u32
     }
 
-    fn add_step<T: Real>(&mut self, plan: &TilePlan<T>, axis: usize, step: usize, offsets: usize) {
-        let axis_plan = &plan.axes[axis];
-        let nothing = AxisStep { old: axis_plan.ends.clone(), new: Vec::new(), stencils: Default::default() };
-        let nodes = axis_plan.steps.get(step).unwrap_or(&nothing);
-        let (old_count, new_count) = (nodes.old.len() as u32, nodes.new.len() as u32);
-        let entry = StepAxis {
-            old_first: self.add_nodes(&nodes.old, offsets),
-            old_count,
-            old_magic: magic(old_count),
-            new_first: self.add_nodes(&nodes.new, offsets),
-            new_count,
-            new_magic: magic(new_count),
-            stencils: self.stencil_count,
-            segments: new_count.div_ceil(SEGMENT),
-        };
-        self.steps.push(entry);
-        self.stencil_count += new_count;
-        for (points, stencils) in nodes.stencils.iter().enumerate() {
-            for (&new, stencil) in nodes.new.iter().zip(stencils) {
-                self.add_stencil(points, (&nodes.old, new), stencil, offsets);
+    /// The stencils of the new nodes of a step of an axis; returns the number of the first.
+    fn add_stencils<T: Real>(&mut self, plan: &TilePlan<T>, axis: usize, step: usize, offsets: usize) -> u32 {
+        let first = self.stencil_count;
+        if let Some(nodes) = plan.axes[axis].steps.get(step) {
+            self.stencil_count += nodes.new.len() as u32;
+            for (points, stencils) in nodes.stencils.iter().enumerate() {
+                for (&new, stencil) in nodes.new.iter().zip(stencils) {
+                    self.add_stencil(points, (&nodes.old, new), stencil, offsets);
+                }
             }
         }
-    }
-
-    fn add_nodes(&mut self, positions: &[u32], offsets: usize) -> u32 {
-        let first = self.nodes.len() as u32;
-        self.nodes.extend(positions.iter().map(|&p| self.offsets[offsets + p as usize] as u32 | p << 16));
         first
     }
 
@@ -115,11 +98,13 @@ impl Tables {
         let left = used.partition_point(|&p| p < new) as isize;
         let missing = count as isize / 2 - left;
         let mut weights = [T::ZERO; 6];
+        let own = self.offsets[offsets + new as usize];
         let mut nodes = [0u16; 6];
         for k in 0..count {
             let entry = k as isize - missing;
             let index = (first + entry).clamp(0, old.len() as isize - 1) as usize;
-            nodes[k] = self.offsets[offsets + old[index] as usize];
+            // a signed number of 16 bits
+            nodes[k] = self.offsets[offsets + old[index] as usize].wrapping_sub(own);
             if (0..stencil.len as isize).contains(&entry) {
                 weights[k] = stencil.weight[entry as usize];
             }
@@ -136,23 +121,65 @@ impl Tables {
         bytes.resize(bytes.len().next_multiple_of(16), 0);
     }
 
-    /// The places of the coded nodes, and the inverse. Padding between units stands at the place behind all nodes.
-    fn add_order<T: Real>(&mut self, plan: &TilePlan<T>, offsets: [u32; 3], places: usize) -> (u32, u32) {
-        let (order, coded_at) = (self.order.len(), self.coded_at.len());
+    /// The coded nodes of each step, and where they stand; returns their number with the padding between units.
+    fn add_nodes<T: Real>(
+        &mut self,
+        plan: &TilePlan<T>,
+        block: usize,
+        set: usize,
+        offsets: [u32; 3],
+        first_step: usize,
+        places: usize,
+    ) -> u32 {
+        let coded_at = self.coded_at.len();
         self.coded_at.resize(coded_at + places, 0);
         let [_, ny, nx] = plan.dims;
+        let [_, by, bx] = plan.dims.map(|d| d.div_ceil(block));
+        let mut of_step: Vec<Vec<Node>> = vec![Vec::new(); plan.steps.saturating_sub(set)];
+        let mut end = 0;
         for (unit, start) in plan.layout.units.iter().zip(padded_starts(&plan.layout.units)) {
+            let Some(step) = (unit.step as usize).checked_sub(set) else { break };
             for i in 0..unit.len {
                 let position = plan.order[(unit.start + i) as usize] as usize;
                 let at = [position / (ny * nx), position / nx % ny, position % nx];
                 let place: u16 = (0..3).map(|a| self.offsets[offsets[a] as usize + at[a]]).sum();
-                self.order.push(place);
-                self.coded_at[coded_at + place as usize] = (start + i) as u16;
+                let coded = (start + i) as u16;
+                self.coded_at[coded_at + place as usize] = coded;
+                let [z, y, x] = at.map(|position| position / block);
+                let tier = ((z * by + y) * bx + x) as u16;
+                let steps = &self.steps[first_step + 3 * step..][..3];
+                let (axes, stencil) = new_axes(plan, step + set, at, steps);
+                of_step[step].push(Node { place, coded, tier, axes, stencil, unused: 0 });
             }
-            self.order.resize(order + (start + padded(unit.len)) as usize, places as u16);
+            end = start + padded(unit.len);
         }
-        (order as u32, coded_at as u32)
+        for (step, mut nodes) in of_step.into_iter().enumerate() {
+            // neighbours in memory together
+            nodes.sort_by_key(|n| (n.axes.count_ones(), n.axes, n.place));
+            for cross in 0..3 {
+                let same = |n: &&Node| n.axes.count_ones() == cross + 1;
+                let entry = &mut self.steps[first_step + 3 * step + cross as usize];
+                entry.first = self.nodes.len() as u32;
+                entry.count = nodes.iter().filter(same).count() as u32;
+                self.nodes.extend(nodes.iter().filter(same));
+            }
+        }
+        end
     }
+}
+
+/// The axes on which the node at `at` is new, a bit each, and the numbers of its stencils on them.
+fn new_axes<T: Real>(plan: &TilePlan<T>, step: usize, at: [usize; 3], steps: &[Step]) -> (u16, [u16; 3]) {
+    let (mut axes, mut stencils, mut count) = (0, [0; 3], 0);
+    for axis in 0..3 {
+        let new = plan.axes[axis].steps.get(step).and_then(|s| s.new.binary_search(&(at[axis] as u32)).ok());
+        if let Some(index) = new {
+            axes |= 1 << axis;
+            stencils[count] = (steps[axis].stencils as usize + index) as u16;
+            count += 1;
+        }
+    }
+    (axes, stencils)
 }
 
 /// Nodes of a unit with the padding that lets the next one start where 16 bytes do.
@@ -169,20 +196,15 @@ pub fn padded_starts(units: &[Unit]) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The place of each position when the nodes of S(1), S(2), ... come before those that are new.
-fn ranks<T>(len: usize, steps: &[AxisStep<T>]) -> Vec<usize> {
-    let mut born = vec![0; len];
-    for (set, step) in steps.iter().enumerate() {
-        step.old.iter().for_each(|&p| born[p as usize] = set + 1);
+/// The rank of each of the members of a set of an axis, in whose steps it splits further. `sorted`: the nodes of later sets come first, so
+/// that each set lies close together: the threads of a warp then meet different banks. Else in order.
+fn ranks<T>(members: &[u32], steps: &[AxisStep<T>], sorted: bool) -> Vec<usize> {
+    let last_set = |p: &u32| steps.iter().take_while(|s| s.old.binary_search(p).is_ok()).count();
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    if sorted {
+        order.sort_by_key(|&i| std::cmp::Reverse(last_set(&members[i])));
     }
-    let mut sorted: Vec<usize> = (0..len).collect();
-    sorted.sort_by_key(|&p| std::cmp::Reverse(born[p]));
-    let mut ranks = vec![0; len];
-    sorted.iter().enumerate().for_each(|(rank, &p)| ranks[p] = rank);
+    let mut ranks = vec![0; members.len()];
+    order.iter().enumerate().for_each(|(rank, &i)| ranks[i] = rank);
     ranks
-}
-
-/// What `quotient` in lines.cuh divides by.
-fn magic(count: u32) -> u32 {
-    if count > 1 { ((1u64 << 32) / count as u64 + 1) as u32 } else { 0 }
 }

@@ -1,0 +1,234 @@
+//! The tile kernels: which tiles of an array each of them takes, and how they are launched.
+
+use super::super::buffer::Buffer;
+use super::super::gpu::Gpu;
+use super::arguments::{Tile, TileArguments};
+use super::level::{Level, WholeTiles, Worklist};
+use super::{Pyramid, Work, narrow};
+use crate::Result;
+use crate::transform::pyramid::Real;
+use crate::volume::DType;
+
+/// In a list, where there are not enough tiles: `NO_TILE` in pyramid.cuh.
+const NO_TILE: u32 = u32::MAX;
+
+/// The tiles of an array on the device, by number: those of any shape, then the whole ones.
+#[derive(Default)]
+pub struct TileList {
+    memory: Buffer,
+    any: u32,
+    whole: u32,
+}
+
+impl TileList {
+    /// Sorts the tiles of an array and sends the lists. `bytes`: of a value.
+    fn prepare(&mut self, gpu: &Gpu, tiles: &[Tile], level: &Level, bytes: usize) -> Result<()> {
+        let (mut list, mut whole, mut chunk) = (Vec::new(), Vec::new(), 0);
+        let known = level.whole.as_ref().filter(|w| w.fine_bytes(bytes, true) <= gpu.shared_per_block);
+        let together = known.map_or(1, |w| w.together() as usize);
+        for (number, tile) in tiles.iter().enumerate() {
+            if known.is_none_or(|w| w.shape != tile.shape) {
+                list.push(number as u32);
+                continue;
+            }
+            // those that a block takes belong to one chunk
+            if tile.chunk != chunk {
+                whole.resize(whole.len().next_multiple_of(together), NO_TILE);
+                chunk = tile.chunk;
+            }
+            whole.push(number as u32);
+        }
+        whole.resize(whole.len().next_multiple_of(together), NO_TILE);
+        (self.any, self.whole) = (list.len() as u32, whole.len() as u32);
+        list.extend(whole);
+        let address = self.memory.reserve(gpu, size_of_val(&list[..]))?;
+        // SAFETY: just reserved for exactly this list.
+        unsafe { gpu.upload(address, &list) }
+    }
+}
+
+/// Threads and tiles of a block, blocks of a multiprocessor, and bytes of shared memory of a block.
+struct Launch {
+    name: &'static str,
+    threads: u32,
+    tiles: u32,
+    blocks: u32,
+    shared: usize,
+}
+
+impl Launch {
+    /// `most`: blocks of a multiprocessor by the launch bounds of the kernel. No more are started than run at a time, since each goes
+    /// through its share of the tiles.
+    fn new(gpu: &Gpu, name: &'static str, [threads, most]: [u32; 2], tiles: u32, shared: usize) -> Self {
+        // each block also takes 1 KiB for the system
+        let blocks = (gpu.shared_per_multiprocessor / (shared + 1024)).clamp(1, most as usize) as u32;
+        Self { name, threads, tiles, blocks, shared }
+    }
+    fn grid(&self, gpu: &Gpu, count: u32) -> u32 {
+        count.div_ceil(self.tiles).min(gpu.multiprocessors * self.blocks)
+    }
+}
+
+impl WholeTiles {
+    /// Tiles of a block of the kernel of step 0.
+    fn together(&self) -> u32 {
+        if self.side == 8 { 4 } else { 1 }
+    }
+    fn tiers(&self, many: bool) -> usize {
+        if many { (self.side as usize / 8).pow(3) } else { 0 }
+    }
+    /// Shared memory of a tile's nodes of S(1); `many`: there is more than one tier.
+    fn coarse_bytes(&self, bytes: usize, many: bool) -> usize {
+        (self.coarse_places * bytes + 2 * self.coarse_symbols + self.tiers(many)).next_multiple_of(16)
+    }
+    /// Shared memory of a block of the kernel of step 0.
+    fn fine_bytes(&self, bytes: usize, many: bool) -> usize {
+        let symbols = self.symbols - self.coarse_symbols;
+        self.together() as usize * (self.places * bytes + 2 * symbols + self.tiers(many))
+    }
+}
+
+/// The kernels of one kind: decoding and encoding, f32 and f64.
+macro_rules! kernels {
+    ($kind:literal) => {
+        [
+            [concat!("decode_", $kind, "_f32"), concat!("decode_", $kind, "_f64")],
+            [concat!("encode_", $kind, "_f32"), concat!("encode_", $kind, "_f64")],
+        ]
+    };
+}
+type Kernels = [[&'static str; 2]; 2];
+
+fn kernel<T: Real>(kernels: Kernels, encode: bool) -> &'static str {
+    kernels[encode as usize][(T::DTYPE == DType::F64) as usize]
+}
+
+impl<T: Real> Pyramid<T> {
+    /// Sends the lists of the tiles of all arrays of the worklist, and reserves memory for what the kernels hand to each other.
+    pub(super) fn sort_tiles(&mut self, gpu: &Gpu, list: &Worklist) -> Result<()> {
+        for stage in self.stages.iter_mut().filter(|s| s.plan.is_some()) {
+            stage.tiles.prepare(gpu, &list.tiles[stage.span.tiles.clone()], &stage.level, T::BYTES)?;
+            let whole = stage.level.whole.as_ref().map_or(0, |w| w.coarse_nodes * stage.tiles.whole as usize);
+            self.coarse.reserve(gpu, whole * T::BYTES)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the tile kernels of stage `k`, which read the reconstruction of stage `k + 1`, over its tiles in the worklist.
+    pub(super) fn run_tiles(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+        if self.stages[k].tiles.any > 0 {
+            self.run_any(gpu, k, work)?;
+        }
+        if self.stages[k].tiles.whole > 0 { self.run_whole(gpu, k, work) } else { Ok(()) }
+    }
+
+    fn run_any(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+        let stage = &self.stages[k];
+        let (level, count) = (&stage.level, stage.tiles.any);
+        let bytes = level.tile_bytes(T::BYTES, self.tier_count > 1);
+        let double = T::DTYPE == DType::F64;
+        let most = if double { 5 } else { 8 };
+        let (kernels, threads, tiles) = match level.tile_nodes {
+            0..=1024 => (kernels!("tiles_small"), [128, most], 4),
+            1025..=8192 => (kernels!("tiles_middle"), [64, most], 1),
+            _ => (kernels!("tiles_large"), [512, 1], 1),
+        };
+        let name = |kernels| kernel::<T>(kernels, work.encode);
+        let launch = match bytes * tiles as usize {
+            shared if shared <= gpu.shared_per_block => Launch::new(gpu, name(kernels), threads, tiles, shared),
+            _ => Launch { name: name(kernels!("tiles_spilled")), threads: 512, tiles: 1, blocks: 1, shared: 0 },
+        };
+        let grid = launch.grid(gpu, count);
+        let spill = if launch.shared > 0 { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
+        let list = self.stages[k].tiles.memory.address(gpu);
+        let arguments =
+            TileArguments { list, list_count: count, spill, tile_bytes: bytes as u32, ..self.arguments(gpu, k, work) };
+        // SAFETY: all buffers were reserved for this stage's worklist and extents.
+        unsafe { gpu.launch(launch.name, grid, launch.threads, launch.shared, &arguments) }
+    }
+
+    /// Whole tiles of the frame: first their nodes of S(1), then all others.
+    fn run_whole(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+        let stage = &self.stages[k];
+        let Some(whole) = stage.level.whole.clone() else { return Ok(()) };
+        let count = stage.tiles.whole;
+        let many = self.tier_count > 1;
+        let coarse_bytes = whole.coarse_bytes(T::BYTES, many);
+        let list = self.stages[k].tiles.memory.address(gpu) + 4 * self.stages[k].tiles.any as u64;
+        let arguments = TileArguments {
+            list,
+            list_count: count,
+            coarse: self.coarse.address(gpu),
+            tile_bytes: coarse_bytes as u32,
+            whole_shape: whole.shape,
+            coarse_shape: whole.coarse_shape,
+            ..self.arguments(gpu, k, work)
+        };
+        let (first, second) = match whole.side {
+            8 => (kernels!("coarse_8"), kernels!("fine_8")),
+            16 => (kernels!("coarse_16"), kernels!("fine_16")),
+            _ => (kernels!("coarse_32"), kernels!("fine_32")),
+        };
+        let [first, second] = [first, second].map(|kernels| kernel::<T>(kernels, work.encode));
+        let tiles = if whole.side == 32 { 1 } else { 4 };
+        let most = match (whole.side, T::DTYPE) {
+            (_, DType::F64) => 5,
+            (32, _) => 7,
+            _ => 8,
+        };
+        let first = Launch::new(gpu, first, [128, most], tiles, tiles as usize * coarse_bytes);
+        let threads = match (whole.side, T::DTYPE) {
+            (32, _) => [512, 1],
+            (16, DType::F64) => [128, 3],
+            (16, _) => [64, 8],
+            (_, DType::F64) => [64, 6],
+            _ => [64, 10],
+        };
+        let second = Launch::new(gpu, second, threads, whole.together(), whole.fine_bytes(T::BYTES, many));
+        for launch in [first, second] {
+            // SAFETY: all buffers were reserved for this stage's worklist and extents.
+            unsafe {
+                gpu.launch(launch.name, launch.grid(gpu, count), launch.threads, launch.shared, &arguments)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn arguments(&self, gpu: &Gpu, k: usize, work: &Work) -> TileArguments {
+        let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
+        let (shapes, coding) = (&self.shapes, &self.coding);
+        TileArguments {
+            values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
+            result: work.result,
+            corners: corners.values.address(gpu),
+            tiers: stage.tiers.address(gpu),
+            quantizers: self.quantizers.address(gpu),
+            tiles: coding.tiles(gpu, &stage.span),
+            list: 0,
+            coarse: 0,
+            shapes: shapes.shapes,
+            steps: shapes.steps,
+            nodes: shapes.nodes,
+            stencils: shapes.stencils,
+            coded_at: shapes.coded_at,
+            offsets: shapes.offsets,
+            choices: coding.choices(gpu),
+            q: coding.q(gpu),
+            delta: coding.delta(gpu),
+            spill: 0,
+            n: narrow(stage.n),
+            corner_n: narrow(corners.n),
+            blocks: stage.blocks(k == 0),
+            lo: narrow(work.lo),
+            hi: narrow(work.hi),
+            shift: if k == 0 { 3 } else { 0 },
+            side: stage.side(),
+            list_count: 0,
+            tier_count: self.tier_count,
+            tile_bytes: 0,
+            is_corners: (k > 0) as u32,
+            whole_shape: 0,
+            coarse_shape: 0,
+        }
+    }
+}

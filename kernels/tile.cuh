@@ -1,0 +1,120 @@
+// What a group of threads keeps of a tile, and how it goes through lists of nodes (FORMAT.md, "tiles and node sets").
+#pragma once
+#include "nodes.cuh"
+
+// Values by place, symbols in coded order, the tiers of the tolerance blocks.
+template <class T, u32 GROUP, bool ENCODE> struct TileWork {
+    const TileArguments<T> &a;
+    const Tile tile;
+    const TileShape &shape;
+    const Choice choice;
+    const u32 favoured, thread;
+    T *v;
+    i16 *q;
+    u8 *tiers;
+    // Of the current step: the quantizer of the first tier, and of all.
+    Quantizer<T> only;
+    const Quantizer<T> *quantizers;
+
+    __device__ TileWork(const TileArguments<T> &a, const Tile &tile, const TileShape &shape, char *memory, u32 thread)
+        : a(a), tile(tile), shape(shape), choice{a.choices[tile.chunk]}, favoured(choice.favoured()), thread(thread), v((T *)memory), only(),
+          quantizers(nullptr) {
+        q = (i16 *)(v + shape.places);
+        tiers = (u8 *)(q + shape.nodes);
+    }
+    static __device__ __forceinline__ void sync() {
+        if (GROUP == 32) __syncwarp();
+        else __syncthreads();
+    }
+    template <u32 POINTS> __device__ __forceinline__ const Stencil<T, POINTS> *stencils() const {
+        return (const Stencil<T, POINTS> *)a.stencils[POINTS / 2 - 1] + shape.first_stencil;
+    }
+    // Of tolerance block `block` of the tile.
+    __device__ __forceinline__ Quantizer<T> quantizer(u32 block) const { return a.tier_count == 1 ? only : quantizers[tiers[block]]; }
+    // What is known of a node before its prediction: its value, or its symbol.
+    struct Known {
+        T value;
+        i16 symbol;
+    };
+    __device__ __forceinline__ Known known(u32 place, u32 coded) const {
+        if (ENCODE) return {v[place], 0};
+        return {(T)0, q[coded]};
+    }
+    // Takes prediction p of a node; whether it is exact and `put_exact` must follow.
+    __device__ __forceinline__ bool put(u32 place, u32 coded, const Known &known, T p, const Quantizer<T> &z) {
+        if (ENCODE) {
+            T u = known.value;
+            i16 symbol;
+            const bool fits = quantize(u, p, z, symbol);
+            v[place] = u;
+            q[coded] = symbol;
+            return !fits;
+        } else {
+            v[place] = Real<T>::fma((T)known.symbol, z.step, p);
+            return known.symbol == EXACT;
+        }
+    }
+    __device__ __forceinline__ void put_exact(u32 place, u32 coded, T p) {
+        if (q[coded] != EXACT) return;
+        typename Real<T>::Bits *delta = a.delta + tile.start + coded;
+        if (ENCODE) *delta = delta_of(v[place], p);
+        else v[place] = apply_delta<T>(*delta, p);
+    }
+    __device__ __forceinline__ void visit(u32 place, u32 coded, const Known &known, T p, const Quantizer<T> &z) {
+        if (put(place, coded, known, p, z)) put_exact(place, coded, p);
+    }
+    // The thread's first node of a list.
+    __device__ __forceinline__ Node fetch(const Step &step) const { return a.nodes[step.first + (thread < step.count ? thread : 0)]; }
+    // The steps of the shape, of which the finest is step `finest` of the tile. Nodes new on one axis, then on two, then on three: only
+    // these groups depend on each other.
+    template <u32 POINTS> __device__ __forceinline__ void sweep(u32 finest) {
+#pragma unroll 1
+        for (u32 s = shape.steps; s-- > 0;) {
+            quantizers = quantizers_of(a, choice, s + finest);
+            only = quantizers[0];
+            const Step *step = a.steps + shape.first_step + 3 * s;
+            // what the next list begins with is asked for before the wait
+            const Step one = step[0], two = step[1], three = step[2];
+            Node first = fetch(one);
+            nodes<0, POINTS, GROUP>(*this, one, first);
+            first = fetch(two);
+            sync();
+            nodes<1, POINTS, GROUP>(*this, two, first);
+            first = fetch(three);
+            sync();
+            nodes<2, POINTS, GROUP>(*this, three, first);
+            sync();
+        }
+    }
+    __device__ __forceinline__ void sweep_steps(u32 finest) {
+        if (choice.points() == 1) sweep<4>(finest);
+        else if (choice.points() == 0) sweep<2>(finest);
+        else sweep<6>(finest);
+    }
+    __device__ __forceinline__ void load_corners() {
+        const u32 z = thread >> 2, y = thread >> 1 & 1, x = thread & 1;
+        if (thread >= 8 || z >= shape.ends[0] || y >= shape.ends[1] || x >= shape.ends[2]) return;
+        const u32 end[3] = {z, y, x};
+        u32 corner[3], place = 0;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) {
+            corner[axis] = tile.at[axis] / a.side * 2 + end[axis];
+            place += a.offsets[shape.offsets[axis] + (end[axis] ? shape.dims[axis] - 1 : 0)];
+        }
+        v[place] = a.corners[((u64)corner[0] * a.corner_n[1] + corner[1]) * a.corner_n[2] + corner[2]];
+    }
+    __device__ __forceinline__ void load_tiers() {
+        const u32 row = ((shape.dims[2] - 1) >> a.shift) + 1, rows = ((shape.dims[1] - 1) >> a.shift) + 1;
+        const u32 count = (((shape.dims[0] - 1) >> a.shift) + 1) * rows * row;
+        for (u32 i = thread; i < count; i += GROUP) {
+            const u32 x = i % row, y = i / row % rows, z = i / (row * rows);
+            const u64 from = (u64)((tile.at[0] >> a.shift) + z) * a.blocks[1] + (tile.at[1] >> a.shift) + y;
+            tiers[i] = a.tiers[from * a.blocks[2] + (tile.at[2] >> a.shift) + x];
+        }
+    }
+    // Symbols 16 bytes at a time, with what lies between the units.
+    __device__ __forceinline__ void copy_symbols(i16 *to, const i16 *from) const {
+#pragma unroll 4
+        for (u32 i = thread; i < shape.nodes / 8; i += GROUP) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+    }
+};
