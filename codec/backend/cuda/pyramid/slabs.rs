@@ -182,7 +182,7 @@ impl<T: Real> Pyramid<T> {
     }
 
     fn try_reserve(&mut self, gpu: &Gpu, encode: bool) -> Result<()> {
-        self.reserve_fixed(gpu, encode)?;
+        self.reserve_fixed(gpu)?;
         let (slabs, lists) = (self.slabs.slabs.clone(), self.slabs.lists.clone());
         let bytes = slabs.iter().map(|s| s.region.len()).max().unwrap_or(0) * T::BYTES;
         for memory in self.slabs.memory.iter_mut().take(slabs.len()) {
@@ -200,7 +200,7 @@ impl<T: Real> Pyramid<T> {
     }
 
     /// Memory whose size does not depend on the slabs.
-    fn reserve_fixed(&mut self, gpu: &Gpu, encode: bool) -> Result<()> {
+    fn reserve_fixed(&mut self, gpu: &Gpu) -> Result<()> {
         self.quantizers.reserve(gpu, LEVELS.len() * MOST_TIERS * size_of::<Quantizer<T>>())?;
         let alone = self.stages.len() == 1;
         for (k, stage) in self.stages.iter_mut().enumerate() {
