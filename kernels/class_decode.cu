@@ -134,16 +134,20 @@ template <class D> struct StreamDecoder {
     template <bool RAW, class L> __device__ __forceinline__ void narrow_rounds(u32 to, u32 left, const L &lookup, u32 width) {
         const u32 *raw = RAW ? lists.raw : nullptr;
         u32 bit = RAW ? lists.raw_at + lane * width : 0;
+        i16 *symbols = q + to;
+        const u32 end = to + left;
 #pragma unroll 1
-        for (; left > 0; left -= min(lanes, left)) {
-            const bool active = lane < min(lanes, left);
+        while (left > 0) {
+            const u32 count = min(lanes, left);
+            const bool active = lane < count;
             rans.advance();
             const u32 entry = rans.get(lookup, active);
-            if (active) q[to] = symbol<RAW>(entry, RAW ? raw_bits(raw, bit, width) : 0, width);
+            if (active) *symbols = symbol<RAW>(entry, RAW ? raw_bits(raw, bit, width) : 0, width);
             const bool escaped = active && (entry & ESCAPE) != 0;
-            if (__any_sync(FULL, escaped)) lists.symbols(escaped, to);
-            to += lanes;
+            if (__any_sync(FULL, escaped)) lists.symbols(escaped, end - left);
+            symbols += lanes;
             bit += lanes * width;
+            left -= count;
         }
     }
     template <bool RAW, class L> __device__ __forceinline__ void rounds(u32 start, u32 len, const L &lookup, u32 width) {
