@@ -64,12 +64,14 @@ template <class D> struct StreamDecoder {
         for (u32 begin = 0; begin < count; begin = end) {
             end = min(memory.units()[begin].y >> 2 * UNIT_BITS, begin + lanes);
             const bool active = lane < lanes && begin + lane < end;
-            const u32 unit = memory.units()[active ? begin + lane : begin].y, slot = unit & UNIT_MASK;
+            // all reads at once; lanes without a unit read another one's
+            const u32 unit = memory.units()[min(begin + lane, count - 1)].y, slot = unit & UNIT_MASK;
             const u32 own = memory.last()[slot], parent = memory.last()[unit >> UNIT_BITS & UNIT_MASK];
             // enough for three rounds
             rans.advance();
-            Task task(memory.tasks[memory.classes.get(rans, own, parent, active)]);
-            const bool is_exact = active && task.exact();
+            const u32 kind = memory.classes.get(rans, own, parent, active);
+            const bool is_exact = active && kind == a.tables.exact_class();
+            Task task(memory.tasks[kind]);
             if (__any_sync(FULL, is_exact)) {
                 const u32 table = rans.uniform(is_exact), shift = rans.uniform(is_exact);
                 if (is_exact) task.word |= table << 8 | shift;
