@@ -2,6 +2,9 @@
 // sizes of its part before it is used, and a stream that does not add up marks its chunk.
 #include "class_decode.cuh"
 
+// Words by which raw bits are asked for ahead of their rounds.
+constexpr u32 RAW_AHEAD = 64;
+
 template <class D> struct StreamDecoder {
     const CoderArguments &a;
     const Memory &memory;
@@ -108,6 +111,7 @@ template <class D> struct StreamDecoder {
 #pragma unroll 1
         for (; left >= 32 * BATCH; left -= 32 * BATCH) {
             rans.advance();
+            if (RAW) fetch_ahead(raw + bit / 32 + RAW_AHEAD);
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) bits[k] = RAW ? raw_bits(raw, bit + 32 * k * width, width) : 0;
 #pragma unroll
