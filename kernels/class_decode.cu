@@ -17,7 +17,8 @@ template <class D> struct StreamDecoder {
     __device__ __forceinline__ StreamDecoder(const CoderArguments &a, const Memory &memory, Lists<D> &lists, const Stream &stream, u32 lanes,
                                              u32 lane)
         : a(a), memory(memory), lists(lists),
-          rans(words_of(a, stream, lanes), stream.words, state_of(a, stream, lanes, lane), memory.base, memory.mine, lane), lanes(lanes), lane(lane), q(a.q) {
+          rans(words_of(a, stream, lanes), stream.words, state_of(a, stream, lanes, lane), memory.base, memory.mine, lane), lanes(lanes),
+          lane(lane), q(a.q) {
         lists.escapes = words_of(a, stream, lanes) + stream.words;
         lists.exact = lists.escapes + stream.escapes;
         lists.escapes_left = stream.escapes;

@@ -22,7 +22,7 @@ struct Task {
 constexpr u32 UNIT_BITS = 10;
 constexpr u32 UNIT_MASK = (1u << UNIT_BITS) - 1;
 
-// Shared memory of a block: see `decoder_shared` in codec/backend/cuda/pyramid/coder.rs.
+// Shared memory of a block: see `decoder_block` in codec/backend/cuda/pyramid/coder.rs.
 struct Memory {
     char *base;
     u32 *slots, *entries, *tasks;

@@ -4,7 +4,7 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::Quantizer;
-use super::coder::Coding;
+use super::coding::Coding;
 use super::level::{Span, Worklist};
 use super::{Pyramid, Stage};
 use crate::transform::pyramid::Real;
