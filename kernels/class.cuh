@@ -1,4 +1,4 @@
-// What the host hands to the class coder's kernels. Mirrored in codec/backend/cuda/class/arguments.rs.
+// What the host hands to the class coder's kernels. Mirrored in codec/backend/cuda/pyramid/arguments.rs.
 #pragma once
 #include "pyramid.cuh"
 
