@@ -4,7 +4,7 @@ use crate::memory::Values;
 use blockmgard::backend::{Backend, Cpu, Cuda, FrameInput, FrameParts, FrameShape};
 use blockmgard::params::Points;
 use blockmgard::volume::SliceField;
-use blockmgard::{Basis, Budget, Control, Element, ErrorKind, Mode, Params, Region, Tier, ToleranceMap};
+use blockmgard::{Basis, Budget, Control, Element, Entropy, ErrorKind, Mode, Params, Region, Tier, ToleranceMap};
 
 /// A small generator, the same on every machine.
 struct Random(u64);
@@ -83,6 +83,7 @@ impl Case {
             global_levels: r.below(4) as u8,
             basis: [Basis::Hierarchical, Basis::Hierarchical, Basis::Projection][r.below(3)],
             budget: [Budget::Coefficients, Budget::Uniform][r.below(2)],
+            entropy: [Entropy::Huffman, Entropy::Class][r.below(2)],
             ..Params::default()
         };
         case

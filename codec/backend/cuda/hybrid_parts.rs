@@ -19,7 +19,7 @@ pub struct HybridParts<'a, T> {
 
 /// Decodes a box that lies in the frame and is not empty.
 pub fn decode<T: Kept>(job: &HybridParts<T>, region: &Region) -> Result<()> {
-    let what = match hybrid::refusal(job.frame.n, job.frame.params) {
+    let what = match hybrid::refusal(job.frame.n) {
         Some(what) => what,
         None => return job.spread(region),
     };

@@ -185,7 +185,7 @@ fn encode_hybrid<T: Kept>(
     control: &Control,
 ) -> Result<()> {
     let n = input.field.extents();
-    let what = match hybrid::refusal(n, input.params) {
+    let what = match hybrid::refusal(n) {
         Some(what) => what,
         None => {
             let (gpu, mut session) = (&cuda.gpus[0], locked(&cuda.sessions[0]));
@@ -246,8 +246,7 @@ impl Backend for Cuda {
     fn describe(&self) -> String {
         let names: Vec<_> =
             self.gpus.iter().map(|g| format!("{}, {} multiprocessors", g.name, g.multiprocessors)).collect();
-        let help =
-            if self.cpu_may_help { "; class coder and lossless tiers of the hybrid mode on the CPU" } else { "" };
+        let help = if self.cpu_may_help { "; what is rare in the hybrid mode on the CPU" } else { "" };
         names.join(" + ") + help
     }
     fn stage_times_f32(&self, input: &FrameInput<f32>, _control: &Control) -> Result<StageTimes> {

@@ -10,7 +10,7 @@ const UNIT: usize = 512;
 const TILE: usize = 32 * UNIT;
 
 /// The array as a chunk of tiles of 32 units, all of step 0.
-fn layout(count: usize) -> ChunkLayout {
+pub(crate) fn layout(count: usize) -> ChunkLayout {
     let tile = |nodes: usize| TileLayout {
         units: (0..nodes.div_ceil(UNIT))
             .map(|u| Unit {

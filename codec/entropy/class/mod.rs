@@ -7,7 +7,7 @@ mod bits;
 pub(crate) mod choice;
 pub(crate) mod chunk;
 mod decode;
-mod flat;
+pub(crate) mod flat;
 pub(crate) mod rans;
 pub(crate) mod slots;
 mod stream;

@@ -2,7 +2,9 @@
 
 use super::hierarchy::{Coarsest, Hierarchy, LevelData};
 use super::plan::{Level, Plan};
-use super::symbols::{GLOBAL_UNIT, local_unit, put_coded, put_level, take_coded, take_level};
+use super::symbols::{GLOBAL_UNIT, local_unit, put_level, take_level};
+#[cfg(feature = "cuda")]
+use super::symbols::{put_bytes, take_payloads};
 use super::values::{put_values, take_values};
 use crate::entropy::huffman::{Codebook, EXACT};
 use crate::stream::bytes::{Cursor, put_varint};
@@ -67,11 +69,21 @@ fn put_exact<T: Element>(out: &mut Vec<u8>, values: &[T]) {
     put_values(out, values);
 }
 
-/// Symbols that are already a Huffman payload.
+/// Symbols that are payloads: one with its codebook, or those of the class coder.
 #[cfg(feature = "cuda")]
 pub struct Payload<'a> {
-    pub book: Codebook,
-    pub bytes: &'a [u8],
+    pub book: Option<Codebook>,
+    pub parts: Vec<&'a [u8]>,
+}
+
+#[cfg(feature = "cuda")]
+impl Payload<'_> {
+    fn put(&self, out: &mut Vec<u8>) {
+        if let Some(book) = &self.book {
+            book.write(out);
+        }
+        self.parts.iter().for_each(|part| put_bytes(out, part));
+    }
 }
 
 /// As [`write`], of levels whose symbols are payloads and none of whose details is exact.
@@ -84,13 +96,13 @@ pub fn write_coded<T: Element>(
 ) -> Vec<u8> {
     let mut out = begin(factors, book);
     for level in levels {
-        put_coded(&mut out, &level.book, level.bytes);
+        level.put(&mut out);
         put_varint(&mut out, 0);
     }
     match coarsest {
         PartCoarsest::Quantized(payload) => {
             out.push(QUANTIZED);
-            put_coded(&mut out, &payload.book, payload.bytes);
+            payload.put(&mut out);
         }
         PartCoarsest::Exact(values) => put_exact(&mut out, values),
     }
@@ -153,10 +165,14 @@ fn read_with<'a, S, T: Element>(
 
 /// Reads a coarse part whose symbols stay payloads.
 #[cfg(feature = "cuda")]
-pub fn read_coded<'a, T: Element>(plan: &Plan, bytes: &'a [u8]) -> Result<Option<CoarsePart<Payload<'a>, T>>> {
-    read_with(plan, Entropy::Huffman, bytes, |fields, _, _| {
-        let (book, bytes) = take_coded(fields)?;
-        Ok(Payload { book, bytes })
+pub fn read_coded<'a, T: Element>(
+    plan: &Plan,
+    entropy: Entropy,
+    bytes: &'a [u8],
+) -> Result<Option<CoarsePart<Payload<'a>, T>>> {
+    read_with(plan, entropy, bytes, |fields, _, count| {
+        let (book, parts) = take_payloads(fields, entropy, count)?;
+        Ok(Payload { book, parts })
     })
 }
 

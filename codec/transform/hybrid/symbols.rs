@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// Symbols of a unit of global levels and of the coarsest array.
 pub const GLOBAL_UNIT: usize = 384;
 /// Symbols of one payload of the class coder.
-const CLASS_PART: usize = 1 << 18;
+pub const CLASS_PART: usize = 1 << 18;
 
 /// Symbols of a unit of local levels: whole blocks, about 400 symbols.
 pub fn local_unit(rank: usize) -> usize {
@@ -110,8 +110,26 @@ pub fn take_coded<'a>(cursor: &mut Cursor<'a>) -> Result<(Codebook, &'a [u8])> {
     Ok((book, cursor.take(length)?))
 }
 
+/// Reads the payloads of what [`put_level`] wrote, without decoding them, and the codebook of a Huffman payload.
+#[cfg(feature = "cuda")]
+pub fn take_payloads<'a>(
+    cursor: &mut Cursor<'a>,
+    entropy: Entropy,
+    count: usize,
+) -> Result<(Option<Codebook>, Vec<&'a [u8]>)> {
+    if entropy == Entropy::Huffman {
+        let (book, payload) = take_coded(cursor)?;
+        return Ok((Some(book), vec![payload]));
+    }
+    let take = |_| {
+        let length = cursor.length()?;
+        cursor.take(length)
+    };
+    Ok((None, (0..count).step_by(CLASS_PART).map(take).collect::<Result<_>>()?))
+}
+
 /// Appends bytes with their length in front.
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }

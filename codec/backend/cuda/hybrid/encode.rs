@@ -12,8 +12,9 @@ use crate::transform::hybrid::encode::send;
 use crate::transform::hybrid::frame::Frame;
 use crate::transform::hybrid::symbols::Drafted;
 use crate::volume::Field;
-use crate::{Control, Element, Region, Result};
+use crate::{Control, Element, Entropy, Region, Result};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Encodes one frame; the tolerance map fits its extents. Nothing reaches the sink when it is left to the CPU. Adds the
 /// milliseconds of the kernels to `kernel_ms`.
@@ -49,7 +50,7 @@ pub fn stage_times<T: Element>(gpu: &Gpu, hybrid: &mut Hybrid<T>, input: &FrameI
         let finest = ["hybrid_sample", "hybrid_coarsen_", "hybrid_finest", "hybrid_quantize_f"];
         match kernel {
             _ if finest.iter().any(|name| kernel.starts_with(name)) => times.local += ms,
-            _ if kernel.starts_with("hybrid") => times.coarse += ms,
+            _ if kernel.starts_with("hybrid") && kernel != "hybrid_to_class" => times.coarse += ms,
             _ => times.lossless += ms,
         }
     }
@@ -72,9 +73,14 @@ impl<T: Element> Hybrid<T> {
             self.result.reserve(gpu, bytes)?;
         }
         let cells = self.cells.reserve(gpu, size_of_val(&self.layout.cells[..]))?;
-        self.huffman.prepare(gpu, &self.layout, true)?;
-        // Payloads beyond the size of the values are not used.
-        self.huffman.reserve_data(gpu, bytes + 8 * self.layout.segments.len() + 4096)?;
+        match self.entropy() {
+            Entropy::Huffman => {
+                self.huffman.prepare(gpu, &self.layout, true)?;
+                // Payloads beyond the size of the values are not used.
+                self.huffman.reserve_data(gpu, bytes + 8 * self.layout.segments.len() + 4096)?;
+            }
+            Entropy::Class => self.class.prepare(gpu, &self.layout.flat, true)?,
+        }
         // SAFETY: just reserved.
         unsafe {
             gpu.upload(cells, &self.layout.cells)?;
@@ -111,7 +117,7 @@ impl<T: Element> Hybrid<T> {
         } else {
             self.find_missed(gpu, self.result.address(gpu))?;
         }
-        self.huffman.encode(gpu, self.symbols.address(gpu))
+        self.encode_symbols(gpu)
     }
 
     /// Waits, and puts the parts of the frame together; `None` when the CPU must do it.
@@ -121,32 +127,38 @@ impl<T: Element> Hybrid<T> {
         if state.refused != 0 || found.iter().any(|&n| n > LIST) {
             return Ok(None);
         }
-        let Some(bytes) = self.huffman.encoded(gpu)? else { return Ok(None) };
-        let mut parts = self.huffman.parts(gpu)?;
-        let mut books = self.huffman.codebooks(gpu)?;
-        let coarse_books = books.split_off(1);
-        let coarse_parts = parts.split_off(self.layout.chunks);
-        let levels = coarse_books.into_iter().zip(&coarse_parts);
-        let payload = |(book, part): (Codebook, &HuffmanPart)| Payload { book, bytes: bytes_of(part, &bytes) };
-        let mut levels: Vec<Payload> = levels.map(payload).collect();
-        let mut coarsest = None;
-        if let Some(last) = levels.pop() {
-            coarsest = Some(PartCoarsest::Quantized(last));
-        }
+        let Some(coded) = self.coded(gpu)? else { return Ok(None) };
+        let mut levels: Vec<Payload> =
+            (self.layout.chunks..self.layout.parts.len()).map(|i| coded.payload(i)).collect();
+        let mut coarsest = levels.pop().map(PartCoarsest::Quantized);
         if state.coarsest_stored != 0 {
             coarsest = Some(PartCoarsest::Exact(self.coarsest_values(gpu)?));
         }
         let Some(coarsest) = coarsest else { return Ok(None) };
-        let book = self.plan.chunked().then(|| &books[0]);
+        let book = coded.books.first().filter(|_| self.plan.chunked());
         let coarse = write_coded(&frame.factors, book, &levels, &coarsest);
         let exact = self.found(gpu, 0, found[0])?;
         let missed = self.found(gpu, 1, found[1])?;
         let chunk = |(i, (exact, missed)): (usize, (Found<T>, Found<T>))| {
-            let payload = parts.get(i).map(|part| bytes_of(part, &bytes));
+            let payload = (i < self.layout.chunks).then(|| coded.payload(i).parts[0]);
             chunk_bytes(frame, input, i, payload, exact, missed)
         };
         let pairs = exact.into_par_iter().zip(missed).enumerate();
         Ok(Some(Encoded { coarse, chunks: pairs.map(chunk).collect::<Result<_>>()? }))
+    }
+
+    /// The results of the entropy stage; `None` when the bytes had no room.
+    fn coded(&mut self, gpu: &Gpu) -> Result<Option<Coded>> {
+        let chunks = self.layout.chunks;
+        if self.entropy() == Entropy::Class {
+            let (bytes, flat) = self.class.collect(gpu)?;
+            let of_part = |i| flat[self.layout.flat_of(i)].to_vec();
+            let places = (0..self.layout.parts.len()).map(of_part).collect();
+            return Ok(Some(Coded { bytes, places, books: Vec::new(), chunks }));
+        }
+        let Some(bytes) = self.huffman.encoded(gpu)? else { return Ok(None) };
+        let places = self.huffman.parts(gpu)?.iter().map(|part| vec![place_of(part)]).collect();
+        Ok(Some(Coded { bytes, places, books: self.huffman.codebooks(gpu)?, chunks }))
     }
 
     fn coarsest_values(&self, gpu: &Gpu) -> Result<Vec<T>> {
@@ -174,10 +186,28 @@ impl<T: Element> Hybrid<T> {
     }
 }
 
-/// The payload of a part.
-fn bytes_of<'a>(part: &HuffmanPart, bytes: &'a [u8]) -> &'a [u8] {
+/// What the entropy stage made.
+struct Coded {
+    bytes: Vec<u8>,
+    /// Where the payloads of each part of the layout stand.
+    places: Vec<Vec<Range<usize>>>,
+    /// With Huffman: of the chunks, then of each part after them.
+    books: Vec<Codebook>,
+    chunks: usize,
+}
+
+impl Coded {
+    fn payload(&self, index: usize) -> Payload<'_> {
+        let book = index.checked_sub(self.chunks).and_then(|level| self.books.get(level + 1)).cloned();
+        Payload { book, parts: self.places[index].iter().map(|place| &self.bytes[place.clone()]).collect() }
+    }
+}
+
+/// Where the payload of a part stands.
+fn place_of(part: &HuffmanPart) -> Range<usize> {
     let head = if part.chunk != 0 { 1 + varint_bytes(part.bytes) } else { 0 };
-    &bytes[part.offset as usize + head..][..part.bytes as usize]
+    let start = part.offset as usize + head;
+    start..start + part.bytes as usize
 }
 
 fn varint_bytes(v: u32) -> usize {

@@ -1,5 +1,6 @@
 //! Where the symbols of a frame stand on the device, and how they are cut into payloads and segments.
 
+use super::super::pyramid::FlatPart;
 use super::arguments::{Cell, HuffmanPart, Segment};
 use super::narrow;
 use crate::entropy::huffman::SEGMENT_UNITS;
@@ -7,7 +8,7 @@ use crate::transform::hybrid::coarse::unit_of;
 use crate::transform::hybrid::grid::ChunkGrid;
 use crate::transform::hybrid::local::block_details;
 use crate::transform::hybrid::plan::Plan;
-use crate::transform::hybrid::symbols::{GLOBAL_UNIT, local_unit};
+use crate::transform::hybrid::symbols::{CLASS_PART, GLOBAL_UNIT, local_unit};
 
 /// Symbols of a payload start at a multiple of this, for wide accesses.
 const ALIGNMENT: u64 = 4;
@@ -31,6 +32,8 @@ pub struct Layout {
     pub symbols: u64,
     /// Chunks, levels, the coarsest array.
     pub parts: Vec<HuffmanPart>,
+    /// The same cut into payloads of the class coder.
+    pub flat: Vec<FlatPart>,
     pub segments: Vec<Segment>,
     /// First segment of each block of threads of the coder's kernels.
     pub tasks: Vec<u32>,
@@ -65,6 +68,17 @@ impl Layout {
         this
     }
 
+    /// Payloads of the class coder of part `index`.
+    pub fn flat_of(&self, index: usize) -> std::ops::Range<usize> {
+        let payloads = |part: &HuffmanPart| {
+            let symbols: usize =
+                self.segments[part.segment as usize..part.segment_end as usize].iter().map(|s| s.count as usize).sum();
+            symbols.div_ceil(CLASS_PART)
+        };
+        let first: usize = self.parts[..index].iter().map(payloads).sum();
+        first..first + payloads(&self.parts[index])
+    }
+
     /// Number of codebooks, that of the chunks included.
     pub fn books(&self) -> usize {
         self.levels.len() + 1
@@ -74,6 +88,9 @@ impl Layout {
     fn add_part(&mut self, count: usize, unit: usize, book: u32, chunk: bool) -> u64 {
         let first = self.symbols;
         let (part, segment) = (self.parts.len() as u32, self.segments.len() as u32);
+        for at in (0..count).step_by(CLASS_PART) {
+            self.flat.push(FlatPart { symbol: first + at as u64, count: CLASS_PART.min(count - at) });
+        }
         let length = unit * SEGMENT_UNITS;
         for at in (0..count).step_by(length) {
             let count = length.min(count - at) as u32;

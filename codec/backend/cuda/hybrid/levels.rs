@@ -64,7 +64,7 @@ impl<T: Element> Hybrid<T> {
         }
     }
 
-    fn local_arguments(&self, gpu: &Gpu, k: usize, work: LocalWork) -> LocalArguments {
+    pub fn local_arguments(&self, gpu: &Gpu, k: usize, work: LocalWork) -> LocalArguments {
         let level = &self.plan.levels[k];
         let cell_bytes = size_of::<super::arguments::Cell>();
         let projection = if self.plan.basis == Basis::Projection { self.tables.address(gpu) } else { 0 };

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod decode;
+mod details;
 mod encode;
 mod huffman;
 mod layout;
@@ -12,6 +13,7 @@ mod levels;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
+use super::pyramid::Flat;
 use crate::transform::hybrid::chunk::Patch;
 use crate::transform::hybrid::frame::Frame;
 use crate::transform::hybrid::grid::ChunkGrid;
@@ -39,15 +41,12 @@ pub enum Outcome {
 }
 
 /// Why the device does not take a frame at all.
-pub fn refusal(n: [usize; 3], params: &Params) -> Option<&'static str> {
-    if params.entropy == Entropy::Class {
-        return Some("the hybrid mode's class coder");
-    }
+pub fn refusal(n: [usize; 3]) -> Option<&'static str> {
     (n.iter().product::<usize>() >= MOST_VALUES).then_some("frames of 2^31 values")
 }
 
 /// The settings that shape a hierarchy.
-type Key = ([usize; 3], u8, u8, Basis);
+type Key = ([usize; 3], u8, u8, Basis, Entropy);
 
 /// Memory for frames of one shape, and what follows from the shape.
 pub struct Hybrid<T> {
@@ -80,6 +79,7 @@ pub struct Hybrid<T> {
     /// Places and values of patches, values of raw chunks.
     places: [Buffer; 2],
     huffman: Huffman,
+    class: Flat,
     reduced: Buffer,
     element: std::marker::PhantomData<T>,
 }
@@ -110,6 +110,7 @@ impl<T: Element> Hybrid<T> {
             lists: Default::default(),
             places: Default::default(),
             huffman: Huffman::default(),
+            class: Flat::default(),
             reduced: Buffer::default(),
             element: std::marker::PhantomData,
         };
@@ -176,6 +177,23 @@ impl<T: Element> Hybrid<T> {
         }
         Ok(())
     }
+    fn entropy(&self) -> Entropy {
+        self.key.4
+    }
+    /// Queues the entropy stage of the encoder.
+    fn encode_symbols(&self, gpu: &Gpu) -> Result<()> {
+        match self.entropy() {
+            Entropy::Huffman => self.huffman.encode(gpu, self.symbols.address(gpu)),
+            Entropy::Class => self.class.encode(gpu, self.symbols.address(gpu)),
+        }
+    }
+    /// Queues the entropy stage of the decoder.
+    fn decode_symbols(&self, gpu: &Gpu) -> Result<()> {
+        match self.entropy() {
+            Entropy::Huffman => self.huffman.decode(gpu, self.symbols.address(gpu)),
+            Entropy::Class => self.class.decode(gpu, self.symbols.address(gpu)),
+        }
+    }
     /// Address of the steps of level `k`; of the coarsest array behind the last level.
     fn steps_of(&self, gpu: &Gpu, k: usize) -> u64 {
         self.steps.address(gpu) + (k * self.tier_count * size_of::<Step<T>>()) as u64
@@ -219,7 +237,7 @@ impl<T: Element> Hybrid<T> {
 }
 
 fn key(n: [usize; 3], params: &Params) -> Key {
-    (n, params.local_levels, params.global_levels, params.basis)
+    (n, params.local_levels, params.global_levels, params.basis, params.entropy)
 }
 
 /// For each coarse node of an axis of `n`: w, inverse and c of the solver, then the weights of the restriction.

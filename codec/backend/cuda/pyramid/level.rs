@@ -125,7 +125,8 @@ impl Gathering {
         self.add_units(&last::layout::<T>(nodes))
     }
 
-    fn add_units(&mut self, layout: &ChunkLayout) -> Level {
+    /// Tiles without tables: those of the last array, or of a flat array.
+    pub fn add_units(&mut self, layout: &ChunkLayout) -> Level {
         let slots = Slots::of(layout);
         self.slots = self.slots.max(slots.count);
         let first_shape = self.unit_ends.len() as u32;
@@ -228,6 +229,17 @@ impl Worklist {
         self.add_tile(level, [0; 3], 0, padded(nodes as u32));
         self.add_chunk(tile, nodes);
         Span { tiles: tile..tile + 1, chunks: chunk..chunk + 1 }
+    }
+
+    /// Appends a flat array as one chunk.
+    pub fn add_flat(&mut self, level: &Level, layout: &ChunkLayout) -> Span {
+        let (tile, chunk) = (self.tiles.len(), self.chunks.len());
+        for t in &layout.tiles {
+            let units = &layout.shapes[t.shape].units;
+            self.add_tile(level, [0; 3], t.shape, units.iter().map(|u| padded(u.len)).sum());
+        }
+        self.add_chunk(tile, layout.nodes);
+        Span { tiles: tile..self.tiles.len(), chunks: chunk..chunk + 1 }
     }
 
     /// A tile of the next chunk. `nodes`: with the padding of its units.
