@@ -108,6 +108,7 @@ fn figures_of_the_device_are_those_of_the_metrics() {
 fn the_bench_tells_the_truth_and_records_graphs() {
     let Some(cuda) = cuda() else { return };
     speed::run_once(&cuda);
+    speed::mappings(&cuda);
 }
 
 /// Prints times as JSON: `BLOCKMGARD_BENCH="file.f32 512 512 512 1e-4 16" cargo test --release --test cuda -- --ignored --nocapture`

@@ -1,7 +1,7 @@
 //! Times on a raw file.
 
 use blockmgard::backend::Cuda;
-use blockmgard::backend::cuda::bench::{Runs, bench_f32, bench_f64};
+use blockmgard::backend::cuda::bench::{Runs, bench_f32, bench_f64, mappings_f32, mappings_f64};
 use blockmgard::{Basis, Mode, Params, Shape, ToleranceMap};
 
 /// Runs the bench once on a small field: what it says of the values must be true.
@@ -18,6 +18,15 @@ pub fn run_once(cuda: &Cuda) {
         assert_eq!(figures.max_error_over_tau, report.max_error_of_tau);
         assert!(report.graph_compress.is_some() && report.graph_decompress.is_some());
     }
+}
+
+/// All mappings of a local level give the same symbols and values, or this is an error.
+pub fn mappings(cuda: &Cuda) {
+    let shape = Shape::new(&[20, 40, 72]).unwrap();
+    let map = ToleranceMap::uniform(&shape, 1e-3).unwrap();
+    let runs = Runs { resident: 1, host: 1 };
+    assert_eq!(mappings_f32(cuda, &blockmgard::volume::standin(shape.n), shape.n, &map, runs).unwrap().len(), 3);
+    assert_eq!(mappings_f64(cuda, &blockmgard::volume::standin(shape.n), shape.n, &map, runs).unwrap().len(), 3);
 }
 
 /// Measures one setting: `file extents tolerance`, then a tile, or `L M` of the hybrid mode (`L M projection`).

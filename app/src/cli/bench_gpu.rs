@@ -6,7 +6,9 @@ use super::parse;
 use super::progress::Session;
 use super::tolerance::{ToleranceArgs, tiers_json, tiers_text};
 use anyhow::Result;
-use blockmgard::backend::cuda::bench::{GpuReport, GpuTime, Runs, bench_f32, bench_f64};
+use blockmgard::backend::cuda::bench::{
+    GpuReport, GpuTime, MappingTime, Runs, bench_f32, bench_f64, mappings_f32, mappings_f64,
+};
 use blockmgard::backend::{Cpu, Cuda};
 use blockmgard::volume::{Field, Metadata, Values, VecField, Volume, default_axes, standin};
 use blockmgard::{Element, Error, Params, Shape, ToleranceMap};
@@ -105,6 +107,19 @@ impl Finite {
             Values::F32(field) => Self::F32(finite(&**field)?),
             Values::F64(field) => Self::F64(finite(&**field)?),
         })
+    }
+    /// The finest local level of the hybrid mode in several mappings.
+    pub fn mappings(
+        &self,
+        cuda: &Cuda,
+        n: [usize; 3],
+        map: &ToleranceMap,
+        runs: Runs,
+    ) -> blockmgard::Result<Vec<MappingTime>> {
+        match self {
+            Self::F32(values) => mappings_f32(cuda, values, n, map, runs),
+            Self::F64(values) => mappings_f64(cuda, values, n, map, runs),
+        }
     }
     pub fn bench(
         &self,

@@ -5,10 +5,10 @@ use super::bench_gpu::{Finite, INCLUDED, Source, machine};
 use super::progress::Session;
 use anyhow::Result;
 use blockmgard::backend::Cuda;
-use blockmgard::backend::cuda::bench::{GpuReport, GpuTime, Runs};
+use blockmgard::backend::cuda::bench::{GpuReport, GpuTime, MappingTime, Runs};
 use blockmgard::job;
 use blockmgard::volume::Volume;
-use blockmgard::{Mode, Params, ToleranceMap};
+use blockmgard::{Entropy, Mode, Params, ToleranceMap};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -31,7 +31,7 @@ pub struct BenchTable {
     runs: u32,
 }
 
-/// The levels of the hybrid mode: kernel times and ratio for many (L, M)
+/// The levels of the hybrid mode: kernel times and ratio for many (L, M), and one local level in several mappings
 #[derive(Args)]
 pub struct BenchSweep {
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub struct BenchSweep {
 }
 
 /// Local and global levels; as many as the shape allows are taken.
-const SWEEP: [(u8, u8); 8] = [(0, 48), (1, 48), (1, 2), (2, 1), (2, 48), (5, 0), (3, 0), (1, 0)];
+const SWEEP: [(u8, u8); 9] = [(0, 1), (0, 48), (1, 48), (1, 2), (2, 1), (2, 48), (5, 0), (3, 0), (1, 0)];
 
 fn hybrid(local_levels: u8, global_levels: u8) -> Params {
     Params { mode: Mode::Hybrid, local_levels, global_levels, ..Params::default() }
@@ -57,6 +57,7 @@ fn hybrid(local_levels: u8, global_levels: u8) -> Params {
 fn settings() -> Vec<(String, Params)> {
     let default = Params::default();
     let mut all = vec![(format!("hybrid L{} M{}", default.local_levels, default.global_levels), hybrid(1, 2))];
+    all.push(("hybrid, class coder".into(), Params { entropy: Entropy::Class, ..hybrid(1, 2) }));
     all.extend([32, 16, 8].map(|tile| (format!("pyramid, tile {tile}"), Params { tile, ..Params::default() })));
     all
 }
@@ -190,6 +191,30 @@ impl BenchSweep {
             );
             rows.push(json!({"local_levels": l, "global_levels": m, "decompose_ms": decompose, "recompose_ms": recompose, "report": report}));
         }
-        session.print(&json!({"machine": machine(), "rel": self.rel, "rows": rows}), &text)
+        let mappings = self.mappings(session, &cuda, &volume, &values, &mut text)?;
+        session.print(&json!({"machine": machine(), "rel": self.rel, "rows": rows, "mappings": mappings}), &text)
+    }
+
+    /// One local level in several mappings, for a volume of three axes.
+    fn mappings(
+        &self,
+        session: &Session,
+        cuda: &Cuda,
+        volume: &Volume,
+        values: &Finite,
+        text: &mut String,
+    ) -> Result<Vec<MappingTime>> {
+        if volume.shape.n.iter().any(|&n| n == 1) {
+            return Ok(Vec::new());
+        }
+        let extent = job::value_extent(volume, &Default::default())?;
+        let map = ToleranceMap::uniform(&volume.shape, self.rel * extent.max_abs())?;
+        let runs = Runs { resident: self.runs as usize, host: 1 };
+        let times = session.watch("mappings", |_| values.mappings(cuda, volume.shape.n, &map, runs))?;
+        text.push_str("\n| one local level | decompose, ms | GB/s | recompose, ms | GB/s |\n|---|---|---|---|---|\n");
+        for MappingTime { name, decompose: d, recompose: r } in &times {
+            let _ = writeln!(text, "| {name} | {:.3} | {:.0} | {:.3} | {:.0} |", d.ms, d.gb_per_s, r.ms, r.gb_per_s);
+        }
+        Ok(times)
     }
 }

@@ -1,5 +1,6 @@
 //! Times of the GPU backend: device-resident and host to host, and kernel by kernel.
 
+mod mappings;
 mod resident;
 
 use super::metrics::Figures;
@@ -8,6 +9,7 @@ use crate::backend::{Backend, FrameInput, FrameParts, FrameShape, FrameSink, Fra
 use crate::job::MemorySink;
 use crate::volume::{DType, SliceField};
 use crate::{Control, Error, Params, Region, Result, ToleranceMap};
+pub use mappings::{MappingTime, mappings_f32, mappings_f64};
 use rayon::prelude::*;
 use resident::time_resident;
 use serde::Serialize;

@@ -10,7 +10,7 @@ pub struct Details {
 impl Details {
     pub fn new(rank: usize) -> Self {
         let side = |axis: usize| if axis + rank >= 3 { 8 } else { 1 };
-        let kept = |i: usize| i % 2 == 0 || i == 7;
+        let kept = |i: usize| i.is_multiple_of(2) || i == 7;
         let all = (0..side(0)).flat_map(|z| (0..side(1)).flat_map(move |y| (0..8).map(move |x| [z, y, x])));
         Self { nodes: all.filter(|node| !node.iter().all(|&i| kept(i))).collect() }
     }

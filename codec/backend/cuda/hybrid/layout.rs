@@ -34,6 +34,8 @@ pub struct Layout {
     pub parts: Vec<HuffmanPart>,
     /// The same cut into payloads of the class coder.
     pub flat: Vec<FlatPart>,
+    /// One past the last payload of each part.
+    flat_end: Vec<usize>,
     pub segments: Vec<Segment>,
     /// First segment of each block of threads of the coder's kernels.
     pub tasks: Vec<u32>,
@@ -70,13 +72,7 @@ impl Layout {
 
     /// Payloads of the class coder of part `index`.
     pub fn flat_of(&self, index: usize) -> std::ops::Range<usize> {
-        let payloads = |part: &HuffmanPart| {
-            let symbols: usize =
-                self.segments[part.segment as usize..part.segment_end as usize].iter().map(|s| s.count as usize).sum();
-            symbols.div_ceil(CLASS_PART)
-        };
-        let first: usize = self.parts[..index].iter().map(payloads).sum();
-        first..first + payloads(&self.parts[index])
+        index.checked_sub(1).map_or(0, |before| self.flat_end[before])..self.flat_end[index]
     }
 
     /// Number of codebooks, that of the chunks included.
@@ -91,6 +87,7 @@ impl Layout {
         for at in (0..count).step_by(CLASS_PART) {
             self.flat.push(FlatPart { symbol: first + at as u64, count: CLASS_PART.min(count - at) });
         }
+        self.flat_end.push(self.flat.len());
         let length = unit * SEGMENT_UNITS;
         for at in (0..count).step_by(length) {
             let count = length.min(count - at) as u32;

@@ -10,6 +10,7 @@ mod encode;
 mod huffman;
 mod layout;
 mod levels;
+mod plain;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
@@ -26,6 +27,7 @@ pub use decode::decode_frame;
 pub use encode::{encode_frame, stage_times};
 use huffman::Huffman;
 use layout::Layout;
+pub use plain::{Details as PlainDetails, Mapping};
 
 /// Most values of a frame: kernels count in 32 bits.
 const MOST_VALUES: usize = 1 << 31;
