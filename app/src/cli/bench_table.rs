@@ -3,7 +3,7 @@
 use super::args::{DeviceArg, Hints, Input};
 use super::bench_gpu::{Finite, INCLUDED, Source, machine};
 use super::progress::Session;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use blockmgard::backend::Cuda;
 use blockmgard::backend::cuda::bench::{GpuReport, GpuTime, MappingTime, Runs};
 use blockmgard::job;
@@ -12,6 +12,7 @@ use blockmgard::{Entropy, Mode, Params, ToleranceMap};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 /// Every volume at every tolerance with the hybrid mode and the pyramid of tiles of 32, 16 and 8, as a Markdown table
 #[derive(Args)]
@@ -24,6 +25,9 @@ pub struct BenchTable {
     /// Tolerances as fractions of max|u|
     #[arg(long, value_delimiter = ',', default_value = "1e-2,1e-4,1e-6", value_name = "X,X")]
     rel: Vec<f64>,
+    /// Write the table to this file as well, whatever is printed
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
     #[command(flatten)]
     device: DeviceArg,
     /// Runs after the warm-up; medians are given
@@ -82,7 +86,7 @@ fn measure(
 }
 
 fn name_of(volume: &Volume) -> String {
-    let path = std::path::Path::new(&volume.meta.source);
+    let path = Path::new(&volume.meta.source);
     let stem = path.file_stem().map_or_else(|| volume.meta.source.clone(), |s| s.to_string_lossy().into_owned());
     match volume.meta.variable.is_empty() || stem == volume.meta.variable {
         true => stem,
@@ -101,8 +105,9 @@ impl BenchTable {
             for &rel in &self.rel {
                 for (setting, params) in settings() {
                     session.note(&format!("{name}, REL {rel:e}, {setting}"));
-                    let report =
-                        session.watch("bench", |_| measure(&cuda, &volume, &values, rel, &params, self.runs))?;
+                    // What the device does not take is no reason to lose the other rows.
+                    let measured = |_: &_| Ok(measure(&cuda, &volume, &values, rel, &params, self.runs));
+                    let report = session.watch("bench", measured)?.map_err(|error| error.to_string());
                     rows.push(Row { volume: name.clone(), rel, setting, report });
                 }
             }
@@ -111,11 +116,17 @@ impl BenchTable {
         let machine = machine();
         let json: Vec<Value> = rows
             .iter()
-            .map(|r| json!({"volume": r.volume, "rel": r.rel, "setting": r.setting, "report": r.report}))
+            .map(|r| {
+                let (report, error) = (r.report.as_ref().ok(), r.report.as_ref().err());
+                json!({"volume": r.volume, "rel": r.rel, "setting": r.setting, "report": report, "error": error})
+            })
             .collect();
         let value = json!({"machine": machine, "included": INCLUDED, "rows": json});
-        let device = rows.first().map_or(String::new(), |r| r.report.device.clone());
+        let device = rows.iter().find_map(|r| Some(r.report.as_ref().ok()?.device.clone())).unwrap_or_default();
         let text = format!("{device} on {machine}; medians of {} runs\n\n{}", self.runs, self.tables(&rows, &names));
+        if let Some(path) = &self.markdown {
+            write_whole(path, &text)?;
+        }
         session.print(&value, &text)
     }
 
@@ -123,8 +134,10 @@ impl BenchTable {
     fn tables(&self, rows: &[Row], names: &[String]) -> String {
         let mut out = String::new();
         for &rel in &self.rel {
-            let _ =
-                writeln!(out, "REL {rel:e}: compress / decompress in GB/s, ratio (`!`: some values miss the bound)\n");
+            let _ = writeln!(
+                out,
+                "REL {rel:e}: compress / decompress in GB/s, ratio (`!`: some values miss the bound; `-`: not on the GPU)\n"
+            );
             let _ = writeln!(out, "| | {} |", names.join(" | "));
             let _ = writeln!(out, "|---{}|", "|---".repeat(names.len()));
             for (setting, _) in settings() {
@@ -145,12 +158,20 @@ struct Row {
     volume: String,
     rel: f64,
     setting: String,
-    report: GpuReport,
+    /// Or why there is none.
+    report: Result<GpuReport, String>,
+}
+
+/// Written beside and renamed.
+fn write_whole(path: &Path, text: &str) -> Result<()> {
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    written.with_context(|| format!("{} could not be written", path.display()))
 }
 
 impl Row {
     fn cell(&self) -> String {
-        let r = &self.report;
+        let Ok(r) = &self.report else { return "-".into() };
         let (c, d) = (faster(r.compress, r.graph_compress), faster(r.decompress, r.graph_decompress));
         let missed = if r.max_error_of_tau > 1.0 || r.figures.violations > 0 { " !" } else { "" };
         format!("{c:.0}/{d:.0} {:.2}{missed}", r.ratio)
@@ -204,7 +225,7 @@ impl BenchSweep {
         values: &Finite,
         text: &mut String,
     ) -> Result<Vec<MappingTime>> {
-        if volume.shape.n.iter().any(|&n| n == 1) {
+        if volume.shape.n.contains(&1) {
             return Ok(Vec::new());
         }
         let extent = job::value_extent(volume, &Default::default())?;
