@@ -143,7 +143,7 @@ impl Run<'_> {
         T::encode(self.backend, &input, &mut timed, self.control)?;
         self.kernel_seconds += started.elapsed().as_secs_f64() - timed.seconds;
         frame.finish(&view, self.control)?;
-        Ok(())
+        field.check()
     }
 }
 

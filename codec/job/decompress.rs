@@ -60,7 +60,7 @@ pub(super) fn decode_box<T: Coded>(
 fn allocate<T: Element>(count: usize) -> Result<Vec<T>> {
     // `vec!` of zeros takes untouched pages, but ends the program when there are none: ask first.
     Vec::<T>::new().try_reserve_exact(count).map_err(|_| {
-        Error::invalid(format!("{count} values do not fit into memory")).remedy("decode a box, or set --memory")
+        Error::invalid(format!("{count} values do not fit into memory")).remedy("decode a box, or bound the memory")
     })?;
     let mut values = vec![T::ZERO; count];
     use_huge_pages(&mut values);

@@ -23,7 +23,7 @@ pub struct CoarseVolume {
 pub fn preview(archive: &Archive, max_values: usize, control: &Control) -> Result<CoarseVolume> {
     let plain = (0..archive.frames().count).any(|i| archive.frame(i).kind() == FrameKind::Plain);
     if archive.header().params.mode != Mode::Pyramid || plain {
-        return Err(Error::invalid("only pyramid streams carry a preview").remedy("decode a box instead (--box)"));
+        return Err(Error::invalid("only pyramid streams carry a preview").remedy("decode a box instead"));
     }
     match archive.header().dtype {
         DType::F32 => joined::<f32>(archive, max_values, control, |n, v| Values::F32(Arc::new(VecField::new(v, n)))),

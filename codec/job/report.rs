@@ -1,9 +1,9 @@
 //! What a finished job says of itself.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Sizes and times of one compression or decompression.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Bytes of the values of the volume (or of the part decoded).
     pub original_bytes: u64,

@@ -57,6 +57,8 @@ pub fn first_guess(volume: &Volume, goal: Goal, control: &Control) -> Result<Tol
 
 /// Scales the tolerances of `map` until `goal` is reached, by interpolation between real runs.
 ///
+/// `provenance` is what the stream will carry: its bytes count for a ratio (painted regions can be most of a small stream).
+///
 /// # Errors
 /// When the goal is no positive number, every tier is lossless or ignored, or a run fails.
 pub fn search(
@@ -65,6 +67,7 @@ pub fn search(
     params: &Params,
     backend: &dyn Backend,
     goal: Goal,
+    provenance: &Provenance,
     control: &Control,
 ) -> Result<Found> {
     let (Goal::Psnr(target) | Goal::Ratio(target)) = goal;
@@ -78,7 +81,7 @@ pub fn search(
     if map.tiers.iter().all(|t| t.tau == 0.0 || t.tau.is_infinite()) {
         return Err(Error::invalid("every tier is lossless or ignored: there is no tolerance to scale"));
     }
-    let mut trial = Trial { volume, map, params, backend, goal, control, extent: None };
+    let mut trial = Trial { volume, map, params, backend, goal, provenance, control, extent: None };
     let mut bracket = Bracket::default();
     let mut scale: f64 = 1.0;
     let mut best: Option<(f64, f64)> = None;
@@ -180,21 +183,22 @@ struct Trial<'a> {
     params: &'a Params,
     backend: &'a dyn Backend,
     goal: Goal,
+    provenance: &'a Provenance,
     control: &'a Control,
     extent: Option<Extent>,
 }
 
 impl Trial<'_> {
     fn run(&mut self, scale: f64) -> Result<f64> {
-        let (volume, map, provenance) = (self.volume, scaled(self.map, scale), Provenance::default());
+        let (volume, map, provenance) = (self.volume, scaled(self.map, scale), self.provenance);
         if let Goal::Ratio(_) = self.goal {
             let nothing = Discard::default();
-            let run = compress_into(volume, &map, self.params, self.backend, nothing, &provenance, self.control)?;
+            let run = compress_into(volume, &map, self.params, self.backend, nothing, provenance, self.control)?;
             return Ok(run.1.ratio);
         }
         let (file, _) = {
             let file = tempfile::tempfile().map_err(|e| Error::io(&std::env::temp_dir(), &e))?;
-            compress_into(volume, &map, self.params, self.backend, file, &provenance, self.control)?
+            compress_into(volume, &map, self.params, self.backend, file, provenance, self.control)?
         };
         let archive = Archive::from_file(&file)?;
         let range = self.extent.get_or_insert_with(|| archive.extent()).range();

@@ -256,16 +256,32 @@ impl Backend for Rounding {
 #[test]
 fn searches_reach_their_goal_and_say_when_they_cannot() {
     let wave = volume(&[40, 30, 30], |i| (i as f32 * 1e-4).sin() * 1000.0);
-    let (params, control) = (Params::default(), Control::default());
+    let (params, control, none) = (Params::default(), Control::default(), Provenance::default());
     let psnr = Goal::Psnr(45.0);
     let guess = first_guess(&wave, psnr, &control).unwrap();
-    let found = search(&wave, &guess, &params, &Rounding, psnr, &control).unwrap();
+    let found = search(&wave, &guess, &params, &Rounding, psnr, &none, &control).unwrap();
     assert!(found.close && (45.0..45.06).contains(&found.reached), "{found:?}");
     let ratio = Goal::Ratio(30.0);
-    let found = search(&wave, &guess, &params, &Rounding, ratio, &control).unwrap();
+    let found = search(&wave, &guess, &params, &Rounding, ratio, &none, &control).unwrap();
     assert!(found.close && (found.reached / 30.0 - 1.0).abs() < 0.011, "{found:?}");
-    let found = search(&wave, &guess, &params, &Rounding, Goal::Ratio(1e9), &control).unwrap();
+    let found = search(&wave, &guess, &params, &Rounding, Goal::Ratio(1e9), &none, &control).unwrap();
     assert!(!found.close);
     let exact = ToleranceMap::uniform(&wave.shape, 0.0).unwrap();
-    assert!(search(&wave, &exact, &params, &Rounding, ratio, &control).is_err());
+    assert!(search(&wave, &exact, &params, &Rounding, ratio, &none, &control).is_err());
+}
+
+/// What a stream carries beside the values, painted regions above all, is part of its size.
+#[test]
+fn a_searched_ratio_is_that_of_the_stream_with_what_it_carries() {
+    let wave = volume(&[40, 30, 30], |i| (i as f32 * 1e-4).sin() * 1000.0);
+    let (params, control) = (Params::default(), Control::default());
+    // Text that does not shrink much, about a third of the stream.
+    let noise: String =
+        (0..1500u32).map(|i| char::from(b'!' + (i.wrapping_mul(2_654_435_761) >> 24) as u8 % 90)).collect();
+    let carried = Provenance { roi: Some(serde_json::json!({ "mask": noise })), ..Provenance::default() };
+    let goal = Goal::Ratio(30.0);
+    let guess = first_guess(&wave, goal, &control).unwrap();
+    let found = search(&wave, &guess, &params, &Rounding, goal, &carried, &control).unwrap();
+    let (_, report) = compress_to_vec(&wave, &found.map, &params, &Rounding, &carried, &control).unwrap();
+    assert!(found.close && (report.ratio / 30.0 - 1.0).abs() < 0.011, "{found:?} gave {}", report.ratio);
 }

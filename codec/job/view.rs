@@ -24,6 +24,9 @@ impl<T: Element> Field<T> for FrameView<'_, T> {
         let start = (z * ny + y) * nx + x;
         self.field.as_slice().map(|all| &all[start..start + self.region.len()])
     }
+    fn check(&self) -> Result<()> {
+        self.field.check()
+    }
     fn read_region(&self, region: &Region, out: &mut [T]) -> Result<()> {
         let shifted = |corner: [usize; 3]| std::array::from_fn(|a| self.region.lo[a] + corner[a]);
         self.field.read_region(&Region { lo: shifted(region.lo), hi: shifted(region.hi) }, out)

@@ -75,6 +75,8 @@ fn compare_fields<T: Element>(
             total.lags.iter_mut().zip(&part.lags).for_each(|(a, b)| a.join(b));
         }
     }
+    u.check()?;
+    v.check()?;
     let ssim = match job.original.shape.rank {
         1 => None,
         _ => Some(ssim_slice(job.original, job.reconstructed, 0, u.extents()[0] / 2)?),

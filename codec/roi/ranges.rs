@@ -45,6 +45,7 @@ impl<T: Element> BlockRanges<T> {
                 Ok(())
             },
         )?;
+        field.check()?;
         Ok(Self { blocks, ranges })
     }
     pub fn at(&self, [bz, by, bx]: [usize; 3]) -> &BlockRange<T> {

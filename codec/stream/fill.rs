@@ -66,6 +66,9 @@ impl<T: Element> Field<T> for Filled<'_, T> {
     fn extents(&self) -> [usize; 3] {
         self.field.extents()
     }
+    fn check(&self) -> Result<()> {
+        self.field.check()
+    }
     fn read_row(&self, z: usize, y: usize, x0: usize, out: &mut [T]) -> Result<()> {
         self.field.read_row(z, y, x0, out)?;
         for (x, v) in out.iter_mut().enumerate().filter(|(_, v)| is_special(**v, self.missing)) {

@@ -10,13 +10,14 @@ use super::provenance::Provenance;
 use super::special::Special;
 use super::{END_MARK, MAGIC, VERSION};
 use crate::backend::FrameSource;
+use crate::volume::FileMap;
 use crate::{Element, Error, ErrorKind, Region, Result, ToleranceMap};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
 enum Bytes {
-    Mapped(memmap2::Mmap),
+    Mapped(FileMap),
     Owned(Vec<u8>),
 }
 
@@ -47,8 +48,7 @@ impl Archive {
     }
     /// Maps an open file.
     pub fn from_file(file: &std::fs::File) -> Result<Self> {
-        // SAFETY: as for every mapped file, another program that shortens it while it is read would stop this one.
-        let map = unsafe { memmap2::Mmap::map(file) };
+        let map = file.try_clone().and_then(|file| FileMap::of(file, "the stream"));
         let map = map.map_err(|e| Error::new(ErrorKind::Io, format!("the stream cannot be mapped: {e}")))?;
         Self::parse(Bytes::Mapped(map))
     }
@@ -58,7 +58,7 @@ impl Archive {
     }
     fn parse(bytes: Bytes) -> Result<Self> {
         let all: &[u8] = match &bytes {
-            Bytes::Mapped(map) => map,
+            Bytes::Mapped(map) => map.as_ref(),
             Bytes::Owned(vec) => vec,
         };
         let (header, after_header) = read_header(all)?;
@@ -87,7 +87,7 @@ impl Archive {
     }
     fn all(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map) => map,
+            Bytes::Mapped(map) => map.as_ref(),
             Bytes::Owned(vec) => vec,
         }
     }
@@ -103,6 +103,15 @@ impl Archive {
     /// Smallest and largest ordinary value of the whole volume.
     pub fn extent(&self) -> Extent {
         self.entries.iter().fold(Extent::EMPTY, |all, entry| all.union(entry.extent))
+    }
+    /// Tier of every block of the whole volume, with the tolerances that the stream keeps.
+    pub fn tolerance(&self) -> Result<ToleranceMap> {
+        let mut tier_of_block = Vec::new();
+        for index in 0..self.frames.count {
+            // Frames are cut along the slowest axis with more than one node: C order is the order of frames.
+            tier_of_block.extend(self.frame(index).tolerance()?.tier_of_block);
+        }
+        Ok(ToleranceMap { blocks: self.header.shape.blocks(), tiers: self.header.tiers.clone(), tier_of_block })
     }
     /// Length of the stream.
     pub fn len_bytes(&self) -> u64 {

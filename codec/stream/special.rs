@@ -17,13 +17,15 @@ pub fn is_special<T: Element>(v: T, missing: &Missing) -> bool {
 
 /// Looks at every value once, in parallel: the extent of the ordinary ones and the number of special ones.
 pub fn scan<T: Element>(field: &dyn Field<T>, missing: &Missing, control: &Control) -> Result<(Extent, u64)> {
-    linear::fold(
+    let found = linear::fold(
         field,
         control,
         || (Extent::EMPTY, 0),
         |_, values| scan_piece(values, missing),
         |a, b| (a.0.union(b.0), a.1 + b.1),
-    )
+    )?;
+    field.check()?;
+    Ok(found)
 }
 
 fn scan_piece<T: Element>(values: &[T], missing: &Missing) -> (Extent, u64) {

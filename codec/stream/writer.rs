@@ -78,7 +78,7 @@ impl<W: Output> StreamWriter<W> {
         assert_eq!(self.entries.len(), self.frames.count, "every frame is written before the stream ends");
         let mut tail = directory::encode(&self.entries, self.header.dtype);
         let length = u32::try_from(tail.len())
-            .map_err(|_| Error::invalid("the directory exceeds 4 GiB").remedy("raise --frame"))?;
+            .map_err(|_| Error::invalid("the directory exceeds 4 GiB").remedy("make frames larger (frame)"))?;
         tail.extend(length.to_le_bytes());
         tail.extend(crc32fast::hash(&tail).to_le_bytes());
         tail.extend(END_MARK);

@@ -18,6 +18,9 @@ impl<T: Element> Field<T> for Crop<T> {
         let [lz, ly, lx] = self.region.lo;
         self.whole.read_row(lz + z, ly + y, lx + x0, out)
     }
+    fn check(&self) -> Result<()> {
+        self.whole.check()
+    }
 }
 
 impl Volume {

@@ -14,6 +14,11 @@ pub trait Field<T: Element>: Send + Sync {
     fn as_slice(&self) -> Option<&[T]> {
         None
     }
+    /// Whether all values read so far were there, those read through [`Field::as_slice`] too: for after a pass. A file that another
+    /// program shortens while it is open reads as zeros from there on.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
     /// Copies a box, C order, into `out` (of exactly the box's length).
     fn read_region(&self, region: &Region, out: &mut [T]) -> Result<()> {
         let [nz, ny, nx] = region.shape();

@@ -1,27 +1,23 @@
 //! A [`Field`] over bytes as they lie in a file: any stored type, byte order, axis order and offset.
 
+use super::file_map::{self, FileMap};
 use super::{DType, Element, Field, Region, StoredType, Values, stored::gather};
 use crate::{Error, Result};
-use memmap2::Mmap;
-use std::{fs::File, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 /// Bytes that stay alive as long as a field reads from them: a memory map or a buffer.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Maps a file into memory without reading it.
 pub fn map_file(path: &Path) -> Result<SharedBytes> {
-    let file = File::open(path).map_err(|e| Error::io(path, &e))?;
-    let meta = file.metadata().map_err(|e| Error::io(path, &e))?;
+    let meta = std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
     if !meta.is_file() {
         return Err(Error::invalid(format!("{} is not a regular file", path.display())));
     }
     if meta.len() == 0 {
         return Err(Error::truncated(format!("{} is empty", path.display())));
     }
-    // SAFETY: the map is read-only. As with every mapped reader, a file that another program
-    // shortens while it is open may end the process; there is no portable way to lock it.
-    let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, &e))?;
-    Ok(Arc::new(map))
+    Ok(Arc::new(FileMap::open(path)?))
 }
 
 /// Where the values of one volume lie inside some bytes.
@@ -98,7 +94,7 @@ impl<T: Element> Field<T> for MappedField {
     fn read_row(&self, z: usize, y: usize, x0: usize, out: &mut [T]) -> Result<()> {
         let ByteLayout { stride, stored, big_endian, .. } = self.layout;
         gather((*self.bytes).as_ref(), self.at([z, y, x0]), stride[2], stored, big_endian, out);
-        Ok(())
+        file_map::intact((*self.bytes).as_ref())
     }
     fn as_slice(&self) -> Option<&[T]> {
         let l = &self.layout;
@@ -109,6 +105,9 @@ impl<T: Element> Field<T> for MappedField {
         }
         let bytes = &(*self.bytes).as_ref()[l.offset..l.end()?];
         bytemuck::try_cast_slice(bytes).ok()
+    }
+    fn check(&self) -> Result<()> {
+        file_map::whole((*self.bytes).as_ref())
     }
     fn read_region(&self, region: &Region, out: &mut [T]) -> Result<()> {
         let [nz, ny, nx] = region.shape();
@@ -131,6 +130,6 @@ impl<T: Element> Field<T> for MappedField {
                 }
             }
         }
-        Ok(())
+        file_map::intact((*self.bytes).as_ref())
     }
 }

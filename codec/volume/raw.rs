@@ -94,7 +94,7 @@ fn check_size(name: &str, bytes: u64, dims: &[usize], stored: StoredType) -> Res
 
 fn unknown_type(name: &str, bytes: u64) -> Error {
     let remedy = if bytes.is_multiple_of(4) {
-        "say --f32 or --f64, or end the name with .f32 or .f64, or write a sidecar".to_string()
+        "give the type of its values (f32, f64, ...), or end its name with .f32 or .f64, or write a sidecar".to_string()
     } else {
         format!("{bytes} bytes are no multiple of 4: no f32 or f64 file; an offset may help")
     };
@@ -110,12 +110,12 @@ fn fitting(bytes: u64, stored: StoredType) -> String {
     let shapes = suggest_shapes(bytes, stored);
     if shapes.is_empty() {
         return format!(
-            "{bytes} bytes are no multiple of {}: check the type or skip a header with --offset",
+            "{bytes} bytes are no multiple of {}: check the type, or skip a header (offset)",
             stored.bytes()
         );
     }
     let list: Vec<_> = shapes.iter().map(|s| join(s)).collect();
-    format!("say --dims, slowest axis first; these fit: {}", list.join(", "))
+    format!("give its shape (dims), slowest axis first; these fit: {}", list.join(", "))
 }
 
 fn join(dims: &[usize]) -> String {
@@ -164,7 +164,7 @@ mod tests {
         let e = open(&path, &OpenHints::default()).err().unwrap();
         assert!(e.remedy.contains("6x6x6"), "{e}");
         let e = open(&write(&dir, "what.dat", &[0; 8]), &OpenHints::default()).err().unwrap();
-        assert!(e.remedy.contains("--f32"), "{e}");
+        assert!(e.remedy.contains("f32"), "{e}");
         assert!(open(&write(&dir, "none_1x1.f32", &[]), &OpenHints::default()).is_err());
     }
 

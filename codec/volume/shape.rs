@@ -19,7 +19,7 @@ impl Shape {
     pub fn new(extents: &[usize]) -> Result<Self> {
         if extents.is_empty() || extents.len() > 3 {
             return Err(Error::invalid(format!("a volume has 1 to 3 axes, not {}", extents.len()))
-                .remedy("a 4-D file is a series of volumes: pick one with --index"));
+                .remedy("a 4-D file is a series of volumes: pick one step (index)"));
         }
         let total = extents.iter().try_fold(1usize, |p, &e| p.checked_mul(e)).unwrap_or(usize::MAX);
         if total == 0 || total > 1 << 48 {

@@ -74,6 +74,7 @@ impl Stats {
             let binning = Binning::<T>::new(T::from_f64(stats.min), T::from_f64(stats.max));
             stats.quantiles = Arc::new(Quantiles::of_field(field, valid, binning, stats.valid, control)?);
         }
+        field.check()?;
         Ok(stats)
     }
     /// max - min, the base of a RANGE tolerance; at most `f64::MAX`.

@@ -120,7 +120,14 @@ impl FileBench {
         let opened = self.device.open()?;
         let (params, backend) = (self.codec.params(), &*opened.backend);
         session.note(&format!("{}\n{}", describe(&volume), opened.describe()));
-        let resolved = self.tolerance.resolve(&volume, &params, backend, Some(DEFAULT_REL), session)?;
+        let resolved = self.tolerance.resolve(
+            &volume,
+            &params,
+            backend,
+            Some(DEFAULT_REL),
+            &|_| Provenance::default(),
+            session,
+        )?;
         let run = || session.watch("bench", |control| time_once(&volume, &resolved.map, &params, backend, control));
         let ratio = run()?.compress.ratio;
         let timings = (0..self.runs).map(|_| run()).collect::<Result<Vec<_>>>()?;

@@ -10,6 +10,7 @@ use blockmgard::backend::cuda::bench::{
     GpuReport, GpuTime, MappingTime, Runs, bench_f32, bench_f64, mappings_f32, mappings_f64,
 };
 use blockmgard::backend::{Cpu, Cuda};
+use blockmgard::stream::Provenance;
 use blockmgard::volume::{Field, Metadata, Values, VecField, Volume, default_axes, standin};
 use blockmgard::{Element, Error, Params, Shape, ToleranceMap};
 use clap::Args;
@@ -61,7 +62,8 @@ impl BenchGpu {
         let volume = self.source.volume()?;
         let params = self.codec.params();
         session.note(&describe(&volume));
-        let resolved = self.tolerance.resolve(&volume, &params, &Cpu, Some(DEFAULT_REL), session)?;
+        let resolved =
+            self.tolerance.resolve(&volume, &params, &Cpu, Some(DEFAULT_REL), &|_| Provenance::default(), session)?;
         session.note(&tiers_text(&resolved.map, &resolved.extent));
         let (n, map, runs) = (volume.shape.n, &resolved.map, self.runs as usize);
         let values = Finite::read(&volume)?;

@@ -77,9 +77,10 @@ impl Compress {
         session.note(&format!("{}\n{}", describe(volume), opened.describe()));
         let suspect = codes.settle(volume, &self.input.hints, session)?;
         let volume = &*volume;
-        let resolved = self.tolerance.resolve(volume, &params, backend, None, session)?;
+        let carried = |roi| provenance(volume, roi);
+        let resolved = self.tolerance.resolve(volume, &params, backend, None, &carried, session)?;
         session.note(&tiers_text(&resolved.map, &resolved.extent));
-        let provenance = provenance(volume, resolved.roi.clone());
+        let provenance = carried(resolved.roi.clone());
         let before = backend.kernel_ms();
         let report = session.watch("compress", |control| {
             job::compress(volume, &resolved.map, &params, backend, out, &provenance, control)

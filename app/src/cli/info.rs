@@ -73,20 +73,10 @@ pub fn is_stream(path: &Path) -> bool {
     path.is_file() && std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok() && head == MAGIC
 }
 
-/// The tolerance map of the whole volume, frame by frame.
-pub fn whole_map(archive: &Archive) -> blockmgard::Result<ToleranceMap> {
-    let mut tier_of_block = Vec::new();
-    for frame in 0..archive.frames().count {
-        tier_of_block.extend(archive.frame(frame).tolerance()?.tier_of_block);
-    }
-    let header = archive.header();
-    Ok(ToleranceMap { blocks: header.shape.blocks(), tiers: header.tiers.clone(), tier_of_block })
-}
-
 fn stream(path: &Path, session: &Session) -> Result<()> {
     let archive = Archive::open(path)?;
     let (header, provenance) = (archive.header(), archive.provenance()?);
-    let (map, extent) = (whole_map(&archive)?, archive.extent());
+    let (map, extent) = (archive.tolerance()?, archive.extent());
     let bytes = header.shape.len() as u64 * header.dtype.bytes() as u64;
     let chunks: usize = archive.entries().iter().map(|e| e.chunks.len()).sum();
     let ratio = bytes as f64 / archive.len_bytes() as f64;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use blockmgard::backend::Backend;
 use blockmgard::job::{self, Goal};
 use blockmgard::roi::RoiSpec;
-use blockmgard::stream::Extent;
+use blockmgard::stream::{Extent, Provenance};
 use blockmgard::volume::{Stats, Volume};
 use blockmgard::{Error, Params, ToleranceMap};
 use clap::Args;
@@ -49,13 +49,15 @@ pub struct Resolved {
 }
 
 impl ToleranceArgs {
-    /// Without any of the arguments, `default_rel` holds (a command without a default refuses).
+    /// Without any of the arguments, `default_rel` holds (a command without a default refuses). `carried` says what the stream
+    /// will carry beside the values, given the ROI spec: a searched ratio counts it.
     pub fn resolve(
         &self,
         volume: &Volume,
         params: &Params,
         backend: &dyn Backend,
         default_rel: Option<f64>,
+        carried: &dyn Fn(Option<Value>) -> Provenance,
         session: &Session,
     ) -> Result<Resolved> {
         let extent = session.watch("range", |control| job::value_extent(volume, control))?;
@@ -74,8 +76,10 @@ impl ToleranceArgs {
         };
         let mut resolved = Resolved { map, extent, roi, found: None };
         if let Some(goal) = goal {
-            let found = session
-                .watch("search", |control| job::search(volume, &resolved.map, params, backend, goal, control))?;
+            let carried = carried(resolved.roi.clone());
+            let found = session.watch("search", |control| {
+                job::search(volume, &resolved.map, params, backend, goal, &carried, control)
+            })?;
             resolved.map = found.map.clone();
             resolved.found = Some(found_report(goal, &found));
         }

@@ -1,16 +1,16 @@
-//! `blockmgard tune`: stage models of a device, and where they are kept for `compress --budget-ms`.
+//! `blockmgard tune`: stage models of a device, for `compress --budget-ms`.
 
 use super::args::DeviceArg;
 use super::progress::Session;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use blockmgard::backend::Backend;
 use blockmgard::job::tune::{self, Choice, DeviceModels, Models};
 use blockmgard::volume::Volume;
 use blockmgard::{DType, Error, Mode, Params};
+use blockmgard_app::tuned;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write;
-use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct Tune {
@@ -23,41 +23,11 @@ impl Tune {
         let opened = self.device.open()?;
         session.note(&opened.describe());
         let models = session.watch("tune", |control| tune::measure(&*opened.backend, control))?;
-        let path = path_of(&models.device)?;
-        save(&models, &path)?;
+        let path = tuned::path_of(&models.device)?;
+        tuned::save(&models, &path)?;
         let value = json!({ "models": models, "path": path, "knee_blocks": [models.f32.local.knee(), models.f64.local.knee()] });
         session.print(&value, &text(&models, &path.display().to_string()))
     }
-}
-
-/// Where the models of a device are kept: in the user's cache folder.
-fn path_of(device: &str) -> Result<PathBuf> {
-    let folder = dirs::cache_dir().context("this system names no cache folder to keep the models in")?;
-    let name: String = device.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    Ok(folder.join("blockmgard").join("tune").join(format!("{name}.json")))
-}
-
-/// Written beside and renamed: a reader sees the old models or the new ones.
-fn save(models: &DeviceModels, path: &std::path::Path) -> Result<()> {
-    let written = || -> std::io::Result<()> {
-        std::fs::create_dir_all(path.parent().unwrap_or(path))?;
-        let part = path.with_extension(format!("{}.part", std::process::id()));
-        std::fs::write(&part, serde_json::to_vec_pretty(models)?)?;
-        std::fs::rename(&part, path)
-    };
-    written().with_context(|| format!("{} could not be written", path.display()))
-}
-
-/// The kept models of a device.
-fn load(device: &str) -> Result<DeviceModels> {
-    let path = path_of(device)?;
-    let missing = |what: &str| {
-        Error::invalid(format!("{what} stage models of {device} are kept in {}", path.display()))
-            .remedy("run `blockmgard tune` with the same --device and --threads once")
-    };
-    let bytes = std::fs::read(&path).map_err(|_| missing("no"))?;
-    let models: DeviceModels = serde_json::from_slice(&bytes).map_err(|_| missing("no readable"))?;
-    if models.hold_for(device) { Ok(models) } else { Err(missing("no current"))? }
 }
 
 /// Settings of the hybrid mode for a volume that keep `budget_ms` on a device, by Algorithm 1.
@@ -70,7 +40,7 @@ pub fn within_budget(
     if budget_ms.is_nan() || budget_ms <= 0.0 {
         Err(Error::invalid(format!("a budget of {budget_ms} ms")).remedy("give a number above 0"))?;
     }
-    let models = load(&backend.describe())?;
+    let models = tuned::load(&backend.describe())?;
     let choice = tune::choose(models.of(volume.values.dtype()), &volume.shape, &params, budget_ms)?;
     let (local_levels, global_levels) = (choice.local_levels, choice.global_levels);
     Ok((Params { mode: Mode::Hybrid, local_levels, global_levels, ..params }, choice))

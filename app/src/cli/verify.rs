@@ -1,7 +1,6 @@
 //! `blockmgard verify`.
 
 use super::args::{DeviceArg, Input};
-use super::info::whole_map;
 use super::parse;
 use super::progress::Session;
 use anyhow::Result;
@@ -39,7 +38,7 @@ impl Verify {
         let (rebuilt, _) = session.watch("decompress", |control| {
             job::decompress_volume(&archive, &region, &*opened.backend, self.memory, control)
         })?;
-        let map = whole_map(&archive)?;
+        let map = archive.tolerance()?;
         let background = provenance.roi.as_ref().and_then(|roi| roi.get("background")?.as_str());
         let comparison = Comparison {
             original: &original,

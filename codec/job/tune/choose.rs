@@ -40,19 +40,36 @@ pub fn candidates(shape: &Shape, params: &Params) -> Vec<Params> {
     all
 }
 
+/// Predicted milliseconds of encoding all frames of a volume in the hybrid mode, hierarchy as in `params`.
+pub fn predict(models: &Models, shape: &Shape, params: &Params) -> f64 {
+    let frames = Frames::new(shape, params.frame_values);
+    (0..frames.count).map(|i| models.predict(frames.region(i).shape(), params).total()).sum()
+}
+
+/// All hierarchies of a volume with what they are predicted to take; the other settings are those of `params`.
+pub fn predictions(models: &Models, shape: &Shape, params: &Params) -> Vec<Choice> {
+    let choice = |params: Params| Choice {
+        local_levels: params.local_levels,
+        global_levels: params.global_levels,
+        predicted_ms: predict(models, shape, &params),
+    };
+    candidates(shape, params).into_iter().map(choice).collect()
+}
+
 /// The hierarchy with the most global levels and then the fewest local ones that is predicted to encode a volume within
 /// `budget_ms`; the other settings are those of `params`.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidArgument`] when none is predicted to: with the time of the fastest.
+/// As [`pick`].
 pub fn choose(models: &Models, shape: &Shape, params: &Params, budget_ms: f64) -> Result<Choice> {
-    let frames = Frames::new(shape, params.frame_values);
-    let predict = |params: Params| {
-        let times = (0..frames.count).map(|i| models.predict(frames.region(i).shape(), &params).total());
-        let (local_levels, global_levels) = (params.local_levels, params.global_levels);
-        Choice { local_levels, global_levels, predicted_ms: times.sum() }
-    };
-    let all: Vec<Choice> = candidates(shape, params).into_iter().map(predict).collect();
+    pick(&predictions(models, shape, params), budget_ms)
+}
+
+/// The choice of [`choose`] among `all`.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidArgument`] when none is predicted to fit: with the time of the fastest.
+pub fn pick(all: &[Choice], budget_ms: f64) -> Result<Choice> {
     let fitting = all.iter().filter(|c| c.predicted_ms <= budget_ms);
     if let Some(best) = fitting.max_by_key(|c| (c.global_levels, std::cmp::Reverse(c.local_levels))) {
         return Ok(*best);

@@ -16,11 +16,12 @@ const RUNS: usize = 5;
 /// Tolerance by the largest |u|: symbols as they are at a middling ratio.
 const RELATIVE: f64 = 1e-3;
 
-/// Measures the models of `backend`: a few seconds.
+/// Measures the models of `backend`: a few seconds. Progress counts the volumes that are encoded.
 ///
 /// # Errors
 /// Those of the backend, or when `control` is cancelled.
 pub fn measure(backend: &dyn Backend, control: &Control) -> Result<DeviceModels> {
+    control.begin(2 * SIDES.len() as u64);
     Ok(DeviceModels {
         device: backend.describe(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -31,7 +32,7 @@ pub fn measure(backend: &dyn Backend, control: &Control) -> Result<DeviceModels>
 
 fn models<T: Coded>(backend: &dyn Backend, control: &Control) -> Result<Models> {
     let (mut local, mut global, mut lossless) = (Vec::new(), Vec::new(), Vec::new());
-    for side in SIDES {
+    for (done, side) in SIDES.into_iter().enumerate() {
         let n = [side; 3];
         let params = Params { mode: Mode::Hybrid, local_levels: 1, global_levels: 1, ..Params::default() };
         let values = standin::<T>(n);
@@ -50,7 +51,9 @@ fn models<T: Coded>(backend: &dyn Backend, control: &Control) -> Result<Models> 
         local.push((blocks, stage(|t| t.local)));
         global.push((plan.levels[0].coarse.iter().product::<usize>() as f64, stage(|t| t.coarse)));
         lossless.push((symbols as f64, stage(|t| t.lossless)));
+        control.advance(1);
         if stage(StageTimes::total) > LONGEST_MS {
+            control.advance((SIDES.len() - done - 1) as u64);
             break;
         }
     }

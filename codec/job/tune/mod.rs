@@ -4,6 +4,6 @@ mod choose;
 mod measure;
 mod model;
 
-pub use choose::{Choice, candidates, choose};
+pub use choose::{Choice, candidates, choose, pick, predict, predictions};
 pub use measure::measure;
 pub use model::{DeviceModels, Linear, Models, Saturating};

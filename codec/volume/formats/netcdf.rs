@@ -5,7 +5,8 @@ use super::packing::Packing;
 use super::spacing::{Axis, place};
 use super::tiled::{BoxReader, tiled_values};
 use crate::volume::{
-    DType, Dataset, Element, Format, OpenHints, Region, StoredType, VariableInfo, Volume, default_axes, missing_bits,
+    DType, Dataset, Element, FileMap, Format, OpenHints, Region, StoredType, VariableInfo, Volume, default_axes,
+    intact, missing_bits,
 };
 use crate::{Error, ErrorKind, Result};
 use netcdf_reader::{NcAttrValue, NcFile, NcGroup, NcMetadataMode, NcOpenOptions, NcSliceInfo, NcSliceInfoElem};
@@ -44,11 +45,13 @@ impl Format for NetCdf {
     fn open(&self, path: &Path, hints: &OpenHints) -> Result<Box<dyn Dataset>> {
         let fail = |e: netcdf_reader::Error| error(e).in_file(path);
         let file_bytes = std::fs::metadata(path).map_err(|e| Error::io(path, &e))?.len();
-        let file = open_file(path, NcMetadataMode::Strict).map_err(fail)?;
+        let map = FileMap::open(path)?;
+        let map = Some(map).filter(|map| map.as_ref().starts_with(b"CDF"));
+        let file = open_file(path, map.clone(), NcMetadataMode::Strict).map_err(fail)?;
         let file = match file.root_group() {
             Ok(_) => file,
             // Some writers break the rules of NetCDF-4 in ways that do not matter for reading.
-            Err(_) => open_file(path, NcMetadataMode::Lossy).map_err(fail)?,
+            Err(_) => open_file(path, map.clone(), NcMetadataMode::Lossy).map_err(fail)?,
         };
         let mut found = Vec::new();
         collect(file.root_group().map_err(fail)?, "", &mut found);
@@ -70,18 +73,23 @@ impl Format for NetCdf {
             infos,
             variables,
             file: Arc::new(file),
+            map,
         }))
     }
 }
 
-fn open_file(path: &Path, metadata_mode: NcMetadataMode) -> netcdf_reader::Result<NcFile> {
+/// The classic formats are read from `map`; HDF5 is read piece by piece from the file.
+fn open_file(path: &Path, map: Option<FileMap>, metadata_mode: NcMetadataMode) -> netcdf_reader::Result<NcFile> {
     let options = NcOpenOptions {
         metadata_mode,
         chunk_cache_bytes: CHUNK_CACHE_BYTES,
         max_read_bytes: MAX_READ_BYTES,
         ..Default::default()
     };
-    NcFile::open_with_options(path, options)
+    match map {
+        Some(map) => NcFile::from_owner(map, options),
+        None => NcFile::open_with_options(path, options),
+    }
 }
 
 /// The reader's error in our words.
@@ -112,6 +120,8 @@ struct NcDataset {
     infos: Vec<VariableInfo>,
     variables: Vec<Variable>,
     file: Arc<NcFile>,
+    /// The whole file, of the classic formats.
+    map: Option<FileMap>,
 }
 
 impl Dataset for NcDataset {
@@ -133,6 +143,7 @@ impl Dataset for NcDataset {
             leading: leading.iter().map(|&i| i as u64).collect(),
             rank: shape.rank as usize,
             stored: var.stored,
+            map: self.map.clone(),
         };
         let mut chunk = [1; 3];
         if let Some(c) = &var.chunk {
@@ -313,6 +324,7 @@ struct NcBoxes {
     leading: Vec<u64>,
     rank: usize,
     stored: StoredType,
+    map: Option<FileMap>,
 }
 
 impl<T: Element> BoxReader<T> for NcBoxes {
@@ -354,6 +366,6 @@ impl<T: Element> BoxReader<T> for NcBoxes {
             (StoredType::I64, _) => read!(i64, |v: i64| T::from_f64(v as f64)),
             (StoredType::U64, _) => read!(u64, |v: u64| T::from_f64(v as f64)),
         }
-        Ok(())
+        self.map.as_ref().map_or(Ok(()), |map| intact(map.as_ref()))
     }
 }

@@ -121,6 +121,9 @@ impl<R: Element, T: Element> Field<T> for Unpacked<R> {
         }
         Ok(())
     }
+    fn check(&self) -> Result<()> {
+        self.raw.check()
+    }
     fn read_region(&self, region: &Region, out: &mut [T]) -> Result<()> {
         let plane = region.shape()[1] * region.shape()[2];
         let mut raw = vec![R::ZERO; plane];

@@ -26,8 +26,8 @@ pub fn raw_shape(files: &[PathBuf], hints: &OpenHints) -> Result<(PlaneShape, Op
         let big_endian = big_endian.map_or_else(|| smoother_big(middle, hints.offset as usize, stored), Ok)?;
         let order = if big_endian { "big-endian" } else { "little-endian" };
         let note = format!(
-            "shape and type are guessed from slices of {bytes} bytes: {side}x{side} {stored} {order}; --dims, --type and \
-             --big-endian or --little-endian say otherwise"
+            "shape and type are guessed from slices of {bytes} bytes: {side}x{side} {stored} {order}; shape (dims), \
+             type and byte order can be given"
         );
         return Ok((PlaneShape { height: side, width: side, channels: 1, stored, big_endian }, Some(note)));
     }
@@ -85,7 +85,7 @@ fn unknown(count: usize, bytes: usize, dtype: Option<StoredType>) -> Error {
     let hint =
         if fits.is_empty() { String::new() } else { format!("; as {guess} these would fit: {}", fits.join(", ")) };
     Error::invalid(format!("{count} raw slices of {bytes} bytes do not say their shape and type"))
-        .remedy(format!("give --dims {count}xHEIGHTxWIDTH and a type such as --type u16{hint}"))
+        .remedy(format!("give the shape (dims) as {count}xHEIGHTxWIDTH and the type, such as u16{hint}"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ impl<T: Element> Field<T> for NanForMissing<T> {
     fn extents(&self) -> [usize; 3] {
         self.field.extents()
     }
+    fn check(&self) -> Result<()> {
+        self.field.check()
+    }
     fn read_row(&self, z: usize, y: usize, x0: usize, out: &mut [T]) -> Result<()> {
         self.field.read_row(z, y, x0, out)?;
         let valid = Validity::new(&self.missing);
