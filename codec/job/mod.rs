@@ -14,7 +14,7 @@ mod view;
 pub use compress::{compress, compress_into, compress_to_vec, value_extent};
 pub use decompress::{decompress, decompress_region, decompress_volume};
 pub use dispatch::Coded;
-pub use preview::{CoarseVolume, preview};
+pub use preview::{CoarseVolume, coarse_look, preview};
 pub use report::Report;
 pub use search::{Found, Goal, first_guess, search};
 #[cfg(feature = "cuda")]

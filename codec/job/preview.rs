@@ -2,7 +2,9 @@
 
 use super::dispatch::Coded;
 use crate::backend::FrameShape;
+use crate::backend::FrameSource;
 use crate::stream::{Archive, FrameKind, FrameReader};
+use crate::transform::hybrid::{coarse, frame::Frame, plan::Plan};
 use crate::transform::pyramid::{self, Preview, Real};
 use crate::volume::{DType, Metadata, Values, VecField, Volume};
 use crate::{Control, Error, Mode, Region, Result, Shape};
@@ -25,16 +27,42 @@ pub fn preview(archive: &Archive, max_values: usize, control: &Control) -> Resul
     if archive.header().params.mode != Mode::Pyramid || plain {
         return Err(Error::invalid("only pyramid streams carry a preview").remedy("decode a box instead"));
     }
+    each_type(archive, Look::Within(max_values), control)
+}
+
+/// Decodes what a hybrid stream keeps of its finest local level: about a quarter of the values, from the coarse parts alone. For
+/// showing something while the rest is decoded: the details are missing, so no bound holds.
+///
+/// # Errors
+/// When the stream is of another mode, stored plain or without local levels, damaged, or `control` is cancelled.
+pub fn coarse_look(archive: &Archive, control: &Control) -> Result<CoarseVolume> {
+    let plain = (0..archive.frames().count).any(|i| archive.frame(i).kind() == FrameKind::Plain);
+    let params = &archive.header().params;
+    if params.mode != Mode::Hybrid || params.local_levels == 0 || plain {
+        return Err(Error::invalid("only hybrid streams with local levels have a coarse array"));
+    }
+    each_type(archive, Look::Hybrid, control)
+}
+
+/// Which coarse array of a frame.
+#[derive(Clone, Copy)]
+enum Look {
+    /// A pyramid's corner array of about so many values in all frames.
+    Within(usize),
+    Hybrid,
+}
+
+fn each_type(archive: &Archive, look: Look, control: &Control) -> Result<CoarseVolume> {
     match archive.header().dtype {
-        DType::F32 => joined::<f32>(archive, max_values, control, |n, v| Values::F32(Arc::new(VecField::new(v, n)))),
-        DType::F64 => joined::<f64>(archive, max_values, control, |n, v| Values::F64(Arc::new(VecField::new(v, n)))),
+        DType::F32 => joined::<f32>(archive, look, control, |n, v| Values::F32(Arc::new(VecField::new(v, n)))),
+        DType::F64 => joined::<f64>(archive, look, control, |n, v| Values::F64(Arc::new(VecField::new(v, n)))),
     }
 }
 
 /// Previews of all frames, one after the other along the axis that is cut.
 fn joined<T: Coded + Real>(
     archive: &Archive,
-    max_values: usize,
+    look: Look,
     control: &Control,
     wrap: impl Fn([usize; 3], Vec<T>) -> Values,
 ) -> Result<CoarseVolume> {
@@ -44,7 +72,10 @@ fn joined<T: Coded + Real>(
     for index in 0..frames.count {
         control.check()?;
         let frame = archive.frame(index);
-        let mut next = of_frame::<T>(&frame, archive, max_values / frames.count, all.as_ref(), axis, control)?;
+        let mut next = match look {
+            Look::Within(most) => of_frame::<T>(&frame, archive, most / frames.count, all.as_ref(), axis, control)?,
+            Look::Hybrid => hybrid_frame::<T>(&frame, archive)?,
+        };
         next.coordinates[axis].iter_mut().for_each(|c| *c += frame.region().lo[axis]);
         match &mut all {
             None => all = Some(next),
@@ -88,6 +119,41 @@ fn of_frame<T: Coded + Real>(
     if !fits(&preview) {
         return Err(Error::invalid("the frames of this stream have no common preview"));
     }
+    put_special(frame, &mut preview)?;
+    Ok(preview)
+}
+
+/// The array that the finest local level of a frame leaves, without the nodes of its padding.
+fn hybrid_frame<T: Coded>(frame: &FrameReader, archive: &Archive) -> Result<Preview<T>> {
+    let tolerance = frame.tolerance()?;
+    let (params, n) = (&archive.header().params, frame.region().shape());
+    let plan = Plan::new(n, params);
+    let part = coarse::read::<T>(&plan, params.entropy, &frame.coarse()?)?;
+    let part = part.filter(|_| plan.chunked()).ok_or_else(|| Error::invalid("the frame has no coarse array"))?;
+    let decoder = Frame::<T>::new(n, &tolerance, frame.extent().max_abs(), params, Some(part.factors));
+    let values = decoder.hierarchy.recompose(&part.levels, &part.coarsest);
+    let extents = decoder.hierarchy.coarse_extents();
+    // Axes of one node were moved to the front, which leaves the order of the values as it is.
+    let mut coordinates: [Vec<usize>; 3] = std::array::from_fn(|_| vec![0]);
+    for (axis, coordinates) in coordinates.iter_mut().enumerate().filter(|(axis, _)| n[*axis] > 1) {
+        let nodes = (0..n[axis].div_ceil(BLOCK)).flat_map(|b| COARSE_NODES.map(|c| b * BLOCK + c));
+        *coordinates = nodes.filter(|&c| c < n[axis]).collect();
+    }
+    let kept = coordinates.each_ref().map(Vec::len);
+    let ours = crate::transform::hybrid::plan::squeeze(n, kept);
+    let rows = (0..ours[0] * ours[1]).map(|i| (i / ours[1] * extents[1] + i % ours[1]) * extents[2]);
+    let values = rows.flat_map(|row| values[row..row + ours[2]].iter().copied()).collect();
+    let mut preview = Preview { n: kept, coordinates, values };
+    put_special(frame, &mut preview)?;
+    Ok(preview)
+}
+
+/// Nodes of a block axis, and those of them that a local level keeps.
+const BLOCK: usize = 8;
+const COARSE_NODES: [usize; 5] = [0, 2, 4, 6, 7];
+
+/// Puts the special values among the nodes of a preview in their places.
+fn put_special<T: Coded>(frame: &FrameReader, preview: &mut Preview<T>) -> Result<()> {
     if let Some(special) = frame.special::<T>()? {
         let [_, ny, nx] = preview.n;
         for (i, value) in preview.values.iter_mut().enumerate() {
@@ -96,7 +162,7 @@ fn of_frame<T: Coded + Real>(
             special.restore(&Region { lo, hi: lo.map(|c| c + 1) }, std::slice::from_mut(value));
         }
     }
-    Ok(preview)
+    Ok(())
 }
 
 /// Spacing and origin of the nodes that were kept: exact for evenly spaced ones, else the mean distance.

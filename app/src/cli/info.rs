@@ -11,7 +11,7 @@ use anyhow::Result;
 use blockmgard::job;
 use blockmgard::stream::{Archive, MAGIC, Provenance};
 use blockmgard::volume::{DType, Element, VariableInfo, suspect_missing};
-use blockmgard::{Mode, Params, ToleranceMap};
+use blockmgard::{Mode, Params};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Read;

@@ -7,7 +7,8 @@ use super::panels;
 use super::state::State;
 use super::state::document::OpenRequest;
 use super::state::files::Settings;
-use super::state::project::{AUTOSAVE, keep_last_session};
+use super::state::files::Slot;
+use super::state::project::AUTOSAVE;
 use super::views::geometry::{VIEW_NAMES, view_title};
 use super::views::{slice_view, volume_view};
 use super::{gpu, keys, theme};
@@ -33,7 +34,6 @@ pub struct Studio {
 impl Studio {
     pub fn new(cc: &eframe::CreationContext, file: Option<String>, hints: OpenHints) -> Self {
         theme::install(&cc.egui_ctx);
-        keep_last_session();
         let mut gpu_of_window = None;
         if let Some(render) = &cc.wgpu_render_state {
             gpu::install(render);
@@ -42,9 +42,14 @@ impl Studio {
             let name = format!("{} ({:?})", info.name, info.backend);
             cc.egui_ctx.data_mut(|d| d.insert_temp(keys::adapter_id(), name));
         }
-        let mut studio = Self::with_context(&cc.egui_ctx, Settings::load());
+        let slot = Slot::claim();
+        let left = slot.keep_last();
+        let mut studio = Self::with_context(&cc.egui_ctx, Settings { slot, ..Settings::load() });
         studio.state.gpu = gpu_of_window;
         studio.state.start(file, hints);
+        if left {
+            studio.state.offer_last_session();
+        }
         studio
     }
 
@@ -66,6 +71,10 @@ impl Studio {
         dropped_files(&ctx, &self.state);
         // What workers finished is shown in this frame, what the user asks for in the next.
         self.state.update();
+        if let Some(layout) = self.state.layout_wanted.take() {
+            // One that cannot be read is as good as none.
+            self.tree = layout.and_then(|l| serde_json::from_value(l).ok()).unwrap_or_else(default_layout);
+        }
         let state = &self.state;
         Panel::top("menu").show(ui, |ui| panels::menu::show(ui, state));
         Panel::bottom("status").exact_size(26.0).show(ui, |ui| panels::status::show(ui, state));
@@ -79,10 +88,13 @@ impl Studio {
         }
         let frame = egui::Frame::central_panel(&ctx.global_style()).inner_margin(0);
         egui::CentralPanel::default().frame(frame).show(ui, |ui| {
-            let mut behavior = Behavior { state, luts: &self.luts };
+            let mut behavior = Behavior { state, luts: &self.luts, edited: false };
             match state.maximized {
                 Some(axis) => maximized(ui, state, &self.luts, axis),
                 None => self.tree.ui(&mut behavior, ui),
+            }
+            if behavior.edited {
+                state.commands.send(Command::Layout(serde_json::to_value(&self.tree).ok()));
             }
         });
         panels::open::show(&ctx, state);
@@ -140,6 +152,7 @@ fn results_panel(ui: &mut Ui, state: &State) {
         if plots != state.windows.plots {
             state.commands.send(Command::ShowPlots(plots));
         }
+        panels::results::kept(ui, state);
     });
     ui.separator();
     if state.windows.plots {
@@ -157,6 +170,13 @@ fn side(ui: &mut Ui, state: &State) {
 
 fn sections(ui: &mut Ui, state: &State) {
     ui.add_space(4.0);
+    // Another tool's settings are what its user looks for next.
+    let last = egui::Id::unique("tool shown last");
+    let tool = state.tools.tool;
+    let before = ui.data_mut(|d| std::mem::replace(d.get_temp_mut_or(last, tool), tool));
+    if before != tool {
+        ui.scroll_to_cursor(Some(egui::Align::TOP));
+    }
     panels::shell::steady(ui, "tool", |ui| panels::tool_options::show(ui, state));
     ui.separator();
     panels::shell::section(ui, "Tiers", true, |ui| panels::tiers::show(ui, state));
@@ -188,6 +208,8 @@ fn default_layout() -> Tree<Pane> {
 struct Behavior<'a> {
     state: &'a State,
     luts: &'a Luts,
+    /// The user has moved or resized a view.
+    edited: bool,
 }
 
 impl egui_tiles::Behavior<Pane> for Behavior<'_> {
@@ -204,6 +226,11 @@ impl egui_tiles::Behavior<Pane> for Behavior<'_> {
             Pane::Slice(axis) => view_title(self.state, *axis).into(),
             Pane::Volume => "3-D".into(),
         }
+    }
+
+    fn on_edit(&mut self, action: egui_tiles::EditAction) {
+        use egui_tiles::EditAction::{TileDropped, TileResized};
+        self.edited |= matches!(action, TileResized | TileDropped);
     }
 
     fn simplification_options(&self) -> SimplificationOptions {
@@ -225,9 +252,14 @@ impl egui_tiles::Behavior<Pane> for Behavior<'_> {
     }
 }
 
+/// Room for a view's title in its tab.
+const TITLE_WIDTH: f32 = 92.0;
+
 /// Slice number and maximise button in a view's title bar.
 fn slice_bar(ui: &mut Ui, state: &State, axis: usize) {
     let Some(n) = state.extents() else { return };
+    // The title keeps its place: what does not fit beside it is left out.
+    let room = ui.available_width() - TITLE_WIDTH;
     ui.spacing_mut().item_spacing.x = 4.0;
     ui.add_space(4.0);
     let (rect, full) = ui.allocate_exact_size(egui::vec2(18.0, 18.0), egui::Sense::click());
@@ -239,7 +271,12 @@ fn slice_bar(ui: &mut Ui, state: &State, axis: usize) {
         state.commands.send(Command::Maximize(Some(axis)));
     }
     let mut index = state.crosshair[axis];
-    ui.label(egui::RichText::new(format!("/ {}", n[axis] - 1)).small().weak());
+    if room > 104.0 {
+        ui.label(egui::RichText::new(format!("/ {}", n[axis] - 1)).small().weak());
+    }
+    if room < 64.0 {
+        return;
+    }
     let drag = egui::DragValue::new(&mut index).range(0..=n[axis] - 1).speed(0.2);
     if ui.add(drag).accessible_name("Slice").changed() {
         let mut p = state.crosshair;

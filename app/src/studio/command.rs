@@ -46,6 +46,10 @@ pub enum Command {
     Camera(super::state::volume3d::Camera),
     ResetPanes,
     Maximize(Option<usize>),
+    /// The user has arranged the views.
+    Layout(Option<serde_json::Value>),
+    /// The views as they were at first.
+    ResetLayout,
     /// The part (u, v voxels) of a plane that a view shows now.
     Visible {
         axis: usize,
@@ -96,6 +100,8 @@ pub enum Command {
     /// Run what the run panel is set to.
     RunCurrent,
     Cancel(u64),
+    /// Drop the runs that wait.
+    ClearQueue,
     Runs(super::state::runs::RunEdit),
     /// The command line that makes a run.
     CopyCommandLine(super::state::compare::RunId),
@@ -112,6 +118,12 @@ pub enum Command {
     OpenProject(PathBuf),
     /// Take up the work that autosave kept of the last session.
     RestoreLastSession,
+    /// The answer to the offer to do so.
+    AnswerOffer(bool),
+    /// Another volume of this session that has runs or regions.
+    OpenKept(super::state::kept::VolumeKey),
+    /// Measure the stages of a device, for time budgets.
+    MeasureDevice(String),
     ShowHelp(bool),
     ShowHints(bool),
     DarkMode(bool),

@@ -5,6 +5,7 @@ use super::data::slice::SliceImage;
 use super::gpu::colormap::ColorMap;
 use super::state::layers::LayerLook;
 use super::theme;
+use font8x8::UnicodeFonts as _;
 use image::{ImageFormat, RgbImage};
 use std::io::Cursor;
 
@@ -62,6 +63,43 @@ fn color(slice: &SliceImage, look: &LayerLook, table: &[[u8; 3]], i: usize) -> [
         (value - lo) / (hi - lo)
     };
     table[(part.clamp(0.0, 1.0) * 255.0).round() as usize]
+}
+
+/// A straight line over a picture, `width` pixels wide; parts outside are left out.
+pub fn line(out: &mut RgbImage, from: [f32; 2], to: [f32; 2], width: u32, ink: [u8; 3], alpha: f32) {
+    let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
+    let steps = dx.abs().max(dy.abs()).ceil().clamp(1.0, 1e5);
+    let along_x = dx.abs() >= dy.abs();
+    for i in 0..=steps as u32 {
+        let t = i as f32 / steps;
+        let (x, y) = ((from[0] + dx * t).round() as i64, (from[1] + dy * t).round() as i64);
+        for w in 0..i64::from(width) {
+            let w = w - i64::from(width) / 2;
+            let (x, y) = if along_x { (x, y + w) } else { (x + w, y) };
+            blend(out, x, y, ink, alpha);
+        }
+    }
+}
+
+/// A letter centred on a point, its dots `scale` pixels a side; letters outside the font are left out.
+pub fn letter(out: &mut RgbImage, letter: char, at: [f32; 2], scale: u32, ink: [u8; 3]) {
+    let rows = font8x8::BASIC_FONTS.get(letter).unwrap_or_default();
+    let (left, top) = (at[0] as i64 - 4 * i64::from(scale), at[1] as i64 - 4 * i64::from(scale));
+    for (v, row) in rows.into_iter().enumerate() {
+        for u in (0..8).filter(|u| row >> u & 1 == 1) {
+            for dot in 0..scale * scale {
+                let (dx, dy) = (i64::from(dot % scale), i64::from(dot / scale));
+                blend(out, left + u * i64::from(scale) + dx, top + v as i64 * i64::from(scale) + dy, ink, 1.0);
+            }
+        }
+    }
+}
+
+fn blend(out: &mut RgbImage, x: i64, y: i64, ink: [u8; 3], alpha: f32) {
+    let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else { return };
+    if let Some(pixel) = out.get_pixel_mut_checked(x, y) {
+        pixel.0 = std::array::from_fn(|c| (f32::from(pixel.0[c]) * (1.0 - alpha) + f32::from(ink[c]) * alpha) as u8);
+    }
 }
 
 /// A PNG file's bytes.

@@ -1,6 +1,7 @@
 //! The studio driven like a user does: pointer, wheel and keys on the real panels and views.
 
 mod files;
+mod kept;
 mod keyboard;
 mod painting;
 mod pictures;

@@ -194,3 +194,96 @@ fn a_press_on_a_swipe_line_not_drawn_yet_paints_nothing() {
     drag(&mut h, PointerButton::Primary, view.center() + vec2(60.0, 30.0), view.center() + vec2(90.0, 30.0));
     assert!(painted(&h) > 0, "beside the line the brush paints as ever");
 }
+
+/// On a busy machine one frame may hold the end of a drag and the whole next one.
+#[test]
+fn two_drags_of_the_threshold_within_one_frame_move_both_handles() {
+    let mut h = window([32, 32, 32]);
+    key(&mut h, Modifiers::NONE, Key::T);
+    let tools = Tools { measure: Measure::Range, lo: 20.0, hi: 80.0, ..h.state().state.tools.clone() };
+    h.state_mut().state.apply(Command::Tools(Box::new(tools)));
+    settle(&mut h);
+    let area = h.get_by_label("Threshold interval").rect();
+    let at = |percent: f32| Pos2::new(area.left() + area.width() * percent / 100.0, area.center().y);
+    let press = |pos, pressed| Event::PointerButton {
+        pos,
+        button: PointerButton::Primary,
+        pressed,
+        modifiers: Modifiers::NONE,
+    };
+    let drag = |from: f32, to: f32| {
+        [Event::PointerMoved(at(from)), press(at(from), true), Event::PointerMoved(at(to)), press(at(to), false)]
+    };
+    h.input_mut().events.extend(drag(20.0, 40.0).into_iter().chain(drag(80.0, 60.0)));
+    h.step();
+    settle(&mut h);
+    let tools = &h.state().state.tools;
+    assert!((tools.lo - 40.0).abs() < 1.0 && (tools.hi - 60.0).abs() < 1.0, "{} to {}", tools.lo, tools.hi);
+    // Where both meet, the way that is dragged tells which one is meant.
+    h.input_mut().events.extend(drag(60.0, 40.0).into_iter().chain(drag(40.0, 30.0)));
+    h.step();
+    h.input_mut().events.extend(drag(40.0, 70.0));
+    h.step();
+    settle(&mut h);
+    let tools = &h.state().state.tools;
+    assert!((tools.lo - 30.0).abs() < 1.0 && (tools.hi - 70.0).abs() < 1.0, "{} to {}", tools.lo, tools.hi);
+}
+
+#[test]
+fn the_threshold_tool_starts_with_two_handles_where_most_values_are_equal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slabs_16x16x16.f32");
+    let slab = |i: u32| (if i < 2000 { 1.0f32 } else { 3.0 } + if i.is_multiple_of(97) { 0.3 } else { 0.0 }).min(3.0);
+    std::fs::write(&path, (0..4096).flat_map(|i| slab(i).to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    let mut h = window([16, 16, 16]);
+    open(&mut h, &path.display().to_string());
+    key(&mut h, Modifiers::NONE, Key::T);
+    let [lo, hi] = h.state().state.mask_interval();
+    assert_eq!([lo, hi], [1.5, 2.5]);
+}
+
+/// A worker that reads the mask may be put to sleep by the system while it does.
+#[test]
+fn a_stroke_waits_for_no_reader_of_the_mask() {
+    let mut h = window([64, 64, 64]);
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(60.0, 40.0), c - vec2(40.0, 40.0));
+    let before = painted(&h);
+    let mask = h.state().state.roi.painted().next().unwrap().1.clone();
+    let reader = mask.read().unwrap();
+    h.event(Event::PointerMoved(c));
+    h.step();
+    button(&h, c, PointerButton::Primary, true);
+    h.step();
+    h.event(Event::PointerMoved(c + vec2(60.0, 0.0)));
+    h.step();
+    button(&h, c + vec2(60.0, 0.0), PointerButton::Primary, false);
+    h.step();
+    assert!(h.state().state.stroke.is_some(), "its points wait");
+    drop(reader);
+    settle(&mut h);
+    assert!(h.state().state.stroke.is_none() && painted(&h) > before);
+    key(&mut h, Modifiers::COMMAND, Key::Z);
+    assert_eq!(painted(&h), before, "still one step of undo");
+}
+
+#[test]
+fn strokes_and_boxes_that_begin_and_end_within_one_frame_are_drawn() {
+    let mut h = window([64, 64, 64]);
+    let c = axial(&h).center();
+    let press = |pos, button, pressed| Event::PointerButton { pos, button, pressed, modifiers: Modifiers::NONE };
+    let quick = |h: &mut Window, button, from: Pos2, to: Pos2| {
+        let moved = Event::PointerMoved;
+        h.input_mut().events.extend([moved(from), press(from, button, true), moved(to), press(to, button, false)]);
+        h.step();
+        settle(h);
+    };
+    quick(&mut h, PointerButton::Primary, c - vec2(60.0, 0.0), c + vec2(60.0, 0.0));
+    let full = painted(&h);
+    assert!(full > 500, "{full}");
+    quick(&mut h, PointerButton::Secondary, c - vec2(10.0, 0.0), c + vec2(10.0, 0.0));
+    assert!(painted(&h) < full && painted(&h) > 0);
+    key(&mut h, Modifiers::NONE, Key::B);
+    quick(&mut h, PointerButton::Primary, c - vec2(50.0, 40.0), c + vec2(50.0, 40.0));
+    assert!(matches!(h.state().state.roi.regions[1].kind, RegionKind::Box(_)));
+}

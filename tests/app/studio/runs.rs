@@ -71,6 +71,60 @@ fn a_matched_run_reaches_its_ratio_and_a_sweep_trades_bits_for_psnr() {
     assert!(points.windows(2).all(|w| w[0].bits_per_value <= w[1].bits_per_value && w[0].psnr_db <= w[1].psnr_db));
 }
 
+#[test]
+fn a_time_budget_picks_the_levels_and_shows_predicted_beside_measured() {
+    use blockmgard::job::tune::{DeviceModels, Linear, Models, Saturating};
+    let mut h = window([40, 40, 40]);
+    let settings = RunRequest { device: "cpu".into(), budget_ms: Some(5.0), ..RunRequest::presets()[1].2.clone() };
+    h.state_mut().state.apply(Command::Runs(RunEdit::Settings(settings.clone())));
+    settle(&mut h);
+    h.get_by_label("Measure this device");
+    let device = blockmgard::backend::Backend::describe(&blockmgard::backend::Cpu);
+    // Global levels take 1 ms each, the rest next to nothing.
+    let models = Models {
+        local: Saturating { slope: 1e9, peak: 1e12 },
+        global: Linear { fixed_ms: 1.0, ms_per_item: 0.0 },
+        lossless: Linear { fixed_ms: 0.5, ms_per_item: 0.0 },
+    };
+    let models = DeviceModels { device, version: env!("CARGO_PKG_VERSION").into(), f32: models, f64: models };
+    h.state_mut().state.tuning.put("cpu".into(), Tuned::Ready(Arc::new(models)));
+    settle(&mut h);
+    let choice = h.state().state.budget_choice().unwrap().unwrap();
+    assert!(choice.global_levels == 4 && (choice.predicted_ms - 4.5).abs() < 0.1, "{choice:?}");
+    h.get_by_label_contains("M 4: 4.5 ms predicted");
+    h.state().state.commands.send(Command::RunCurrent);
+    h.step();
+    settle(&mut h);
+    let state = &h.state().state;
+    let run = state.runs.list.first().unwrap_or_else(|| panic!("{:?}", state.notices));
+    assert_eq!(run.request.params.global_levels, 4);
+    assert!(run.name.contains("M4") && run.name.contains("in 5 ms"), "{}", run.name);
+    assert!(run.measured_ms > 0.0 && run.predicted_ms == Some(choice.predicted_ms));
+    // Too short a time is said before anything runs.
+    let settings = RunRequest { budget_ms: Some(0.1), ..settings };
+    h.state_mut().state.apply(Command::Runs(RunEdit::Settings(settings)));
+    settle(&mut h);
+    h.get_by_label_contains("Too short");
+}
+
+#[test]
+fn a_matched_ratio_counts_painted_regions() {
+    let mut h = window([32, 32, 32]);
+    let c = axial(&h).center();
+    for i in 0..6 {
+        let d = vec2(0.0, i as f32 * 30.0 - 90.0);
+        drag(&mut h, PointerButton::Primary, c + d - vec2(90.0, 0.0), c + d + vec2(90.0, 7.0));
+    }
+    let settings = RunRequest { matched: Match::Ratio(12.0), ..RunRequest::default() };
+    h.state().state.commands.send(Command::Run(settings));
+    h.step();
+    settle(&mut h);
+    let state = &h.state().state;
+    let run = &state.runs.list[0];
+    let ratio = run.compress.original_bytes as f64 / run.stream.as_ref().unwrap().bytes.len() as f64;
+    assert!((ratio / 12.0 - 1.0).abs() < 0.02, "{ratio}, {:?}", state.notices);
+}
+
 /// The job that the window is for, from the file to the file.
 #[test]
 fn a_volume_is_selected_painted_run_compared_exported_and_reopened() {

@@ -10,8 +10,9 @@ pub use blockmgard_app::studio::roi::model::{Measure, RegionKind};
 pub use blockmgard_app::studio::roi::shape::{Ball, Extruded};
 pub use blockmgard_app::studio::state::compare::{Compare, CompareMode, LayerChoice};
 pub use blockmgard_app::studio::state::document::Document;
-pub use blockmgard_app::studio::state::runs::{Match, RunRequest};
+pub use blockmgard_app::studio::state::runs::{Match, RunEdit, RunRequest};
 pub use blockmgard_app::studio::state::tools::{BrushShape, ThresholdOf, Tool, Tools};
+pub use blockmgard_app::studio::state::tuning::Tuned;
 pub use eframe::egui::{self, Event, Key, Modifiers, MouseWheelUnit, PointerButton, Pos2, Rect, vec2};
 pub use egui_kittest::Harness;
 pub use egui_kittest::kittest::Queryable;
@@ -64,6 +65,13 @@ pub fn settle(harness: &mut Window) {
         assert!(started.elapsed() < Duration::from_secs(120), "the background does not come to rest");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Does what a user of the open dialog would.
+pub fn open(harness: &mut Window, path: &str) {
+    harness.state_mut().state.start(Some(path.to_owned()), OpenHints::default());
+    settle(harness);
+    settle(harness);
 }
 
 pub fn axial(harness: &Window) -> Rect {

@@ -2,13 +2,14 @@
 
 use super::bricks::Bricks;
 use super::memory::MemoryDataset;
+use super::staged::Staged;
 use crate::studio::panels::shell;
-use crate::studio::state::running::decode;
+use crate::studio::state::performing::decode;
 use blockmgard::backend::{self, Device};
 use blockmgard::job::Coded;
 use blockmgard::stream::{Archive, Header};
 use blockmgard::volume::{DType, Field, Values, Volume};
-use blockmgard::{Control, Mode, Result, Tier};
+use blockmgard::{Control, ErrorKind, Mode, Result, Tier};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,38 +34,58 @@ pub struct StreamFacts {
     /// Method and size, for the title line.
     pub summary: String,
     pub load: Load,
+    /// Whether coarse nodes are shown until `load` is done.
+    pub preview: bool,
+    /// Smallest and largest ordinary value.
+    pub extent: [f64; 2],
 }
 
-/// Opens a stream. A pyramid's values are decoded where they are looked at; a hybrid's at once, because each of its
-/// boxes needs the global levels of the whole volume.
+/// Opens a stream. A pyramid's values are decoded where they are looked at. Each box of a hybrid needs the global levels of the
+/// whole volume: it is shown from its coarse nodes until all is decoded, and decoded at once where there are none.
 pub fn open(path: &Path, control: &Control) -> anyhow::Result<(MemoryDataset, StreamFacts)> {
     let archive = Arc::new(Archive::open(path)?);
     let provenance = archive.provenance()?;
-    let (values, load) = match (archive.header().params.mode, archive.header().dtype) {
-        (Mode::Hybrid, _) => {
-            let opened = backend::open(&Device::Auto)?;
+    let header = archive.header();
+    let hybrid = header.params.mode == Mode::Hybrid;
+    let opened = match (hybrid, header.dtype) {
+        (true, DType::F32) => staged::<f32>(&archive, control)?.map(|(f, l)| (Values::F32(f), l)),
+        (true, DType::F64) => staged::<f64>(&archive, control)?.map(|(f, l)| (Values::F64(f), l)),
+        (false, DType::F32) => Some(bricks::<f32>(&archive)).map(|(f, l)| (Values::F32(f), l)),
+        (false, DType::F64) => Some(bricks::<f64>(&archive)).map(|(f, l)| (Values::F64(f), l)),
+    };
+    let preview = hybrid && opened.is_some();
+    let (values, load) = match opened {
+        Some(opened) => opened,
+        None => {
             let done: Load = Arc::new(|_| Ok(()));
-            (decode(&archive, &*opened.backend, control)?, done)
-        }
-        (Mode::Pyramid, DType::F32) => {
-            let (field, load) = bricks::<f32>(&archive);
-            (Values::F32(field), load)
-        }
-        (Mode::Pyramid, DType::F64) => {
-            let (field, load) = bricks::<f64>(&archive);
-            (Values::F64(field), load)
+            (decode(&archive, &*backend::open(&Device::Auto)?.backend, control)?, done)
         }
     };
     let mut meta = provenance.volume;
     meta.source = path.display().to_string();
     let shape = archive.header().shape;
     let tiers = archive.frame(0).tolerance()?.tiers;
+    let extent = [archive.extent().min, archive.extent().max];
     let summary = summary(archive.header(), archive.len_bytes());
     let volume = Volume { shape, values, meta, missing: provenance.missing };
-    Ok((MemoryDataset::new(volume, "bmg"), StreamFacts { roi: provenance.roi, tiers, summary, load }))
+    Ok((MemoryDataset::new(volume, "bmg"), StreamFacts { roi: provenance.roi, tiers, summary, load, preview, extent }))
 }
 
-fn bricks<T: Coded>(archive: &Arc<Archive>) -> (Arc<dyn Field<T>>, Load) {
+/// What a stream opens as: its values, and what decodes the rest of them.
+type Opened<T> = (Arc<dyn Field<T>>, Load);
+
+/// `None` where the stream has no coarse nodes to show.
+fn staged<T: Coded>(archive: &Arc<Archive>, control: &Control) -> Result<Option<Opened<T>>> {
+    let staged = match Staged::<T>::new(archive.clone(), control) {
+        Ok(staged) => Arc::new(staged),
+        Err(error) if error.kind == ErrorKind::InvalidArgument => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let whole = staged.clone();
+    Ok(Some((staged, Arc::new(move |control| whole.load(control)))))
+}
+
+fn bricks<T: Coded>(archive: &Arc<Archive>) -> Opened<T> {
     let bricks = Arc::new(Bricks::<T>::new(archive.clone()));
     let whole = bricks.clone();
     (bricks, Arc::new(move |control| whole.load_all(control)))

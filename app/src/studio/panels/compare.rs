@@ -54,8 +54,8 @@ fn options(state: &State) -> Vec<LayerChoice> {
     all.extend(ids.iter().map(|&id| LayerChoice::Run(id)));
     all.extend(ids.iter().map(|&id| LayerChoice::ErrorOverTau(id)));
     all.extend(ids.iter().map(|&id| LayerChoice::Error(id)));
-    for pair in ids.windows(2) {
-        all.push(LayerChoice::Difference(pair[0], pair[1]));
+    for (i, &first) in ids.iter().enumerate() {
+        all.extend(ids[i + 1..].iter().map(|&second| LayerChoice::Difference(first, second)));
     }
     all
 }

@@ -71,24 +71,28 @@ fn level(ui: &mut Ui, state: &State, display: &mut Display) {
         ),
     };
     ui.label(RichText::new(text).small().color(shell::weak(ui)));
-    egui::Grid::new("levels").num_columns(result.counts[level].len() + 1).spacing(vec2(12.0, 2.0)).show(ui, |ui| {
-        ui.label(RichText::new("Level").small().color(shell::weak(ui)));
-        for tier in &state.roi.tiers {
-            ui.label(RichText::new(tier.name.as_str()).small().color(crate::studio::theme::color(tier.color)));
-        }
-        ui.end_row();
-        for (l, counts) in result.counts.iter().enumerate().take(4) {
-            let strong = |t: RichText| if l == level { t.strong() } else { t };
-            ui.label(strong(RichText::new(l.to_string()).small()));
-            let total: usize = counts.iter().sum::<usize>().max(1);
-            for count in counts {
-                let share = 100.0 * *count as f64 / total as f64;
-                ui.label(strong(RichText::new(format!("{share:.1} %")).small()))
-                    .on_hover_text(format!("{} blocks", shell::count(*count)));
+    egui::Grid::new("levels")
+        .num_columns(result.counts[level].len() + 1)
+        .spacing(vec2(16.0, 2.0))
+        .min_col_width(34.0)
+        .show(ui, |ui| {
+            ui.label(RichText::new("Level").small().color(shell::weak(ui)));
+            for tier in &state.roi.tiers {
+                ui.label(RichText::new(tier.name.as_str()).small().color(crate::studio::theme::color(tier.color)));
             }
             ui.end_row();
-        }
-    });
+            for (l, counts) in result.counts.iter().enumerate().take(4) {
+                let strong = |t: RichText| if l == level { t.strong() } else { t };
+                ui.label(strong(RichText::new(l.to_string()).small()));
+                let total: usize = counts.iter().sum::<usize>().max(1);
+                for count in counts {
+                    let share = 100.0 * *count as f64 / total as f64;
+                    ui.label(strong(RichText::new(format!("{share:.1} %")).small()))
+                        .on_hover_text(format!("{} blocks", shell::count(*count)));
+                }
+                ui.end_row();
+            }
+        });
     match state.estimate() {
         Some(e) => {
             let text = format!("Expected: {:.3} bits per value, ratio {:.1}", e.bits_per_value, e.ratio);

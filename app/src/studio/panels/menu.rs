@@ -36,7 +36,10 @@ fn run_buttons(ui: &mut Ui, state: &State) {
         RunRequest::three().into_iter().for_each(|request| state.commands.send(Command::Run(request)));
     }
     if !state.runs.queue.is_empty() {
-        ui.label(RichText::new(format!("{} waiting", state.runs.queue.len())).weak());
+        let waiting = Button::new(format!("{} waiting ×", state.runs.queue.len())).frame(false);
+        if ui.add(waiting).on_hover_text("Drop the runs that wait; the one under way goes on").clicked() {
+            state.commands.send(Command::ClearQueue);
+        }
     }
 }
 
@@ -81,6 +84,7 @@ fn view(ui: &mut Ui, state: &State) {
         let text = if full { format!("Restore {name}") } else { format!("Maximise {name}") };
         item(ui, state, true, &text, "", || Command::Maximize((!full).then_some(axis)));
     }
+    item(ui, state, state.layout.is_some(), "Reset the layout", "", || Command::ResetLayout);
     let results = if state.windows.results { "Hide results" } else { "Show results" };
     item(ui, state, true, results, "", || Command::ShowResults(!state.windows.results));
     ui.separator();
@@ -132,6 +136,10 @@ fn variables(ui: &mut Ui, state: &State) {
         .on_hover_text(document.path.display().to_string());
     if let Some(stream) = &document.stream {
         ui.label(RichText::new(&stream.summary).weak());
+        if stream.preview && document.stats.is_none() {
+            ui.label(RichText::new("coarse preview").color(ui.visuals().warn_fg_color))
+                .on_hover_text("The coarse levels are shown until everything is decoded");
+        }
     }
     let variables = document.dataset.variables();
     let now = &variables[document.variable];

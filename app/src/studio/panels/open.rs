@@ -65,10 +65,10 @@ fn content(ui: &mut Ui, state: &State, form: &mut Form) {
     if browse {
         state.commands.send(Command::AskOpen);
     }
-    if let Some((path, error)) = &state.open_error {
+    // Another path is another matter.
+    if let Some((_, error)) = state.open_error.as_ref().filter(|(path, _)| path == form.path.trim()) {
         ui.add_space(4.0);
-        let text = if error.contains(path.as_str()) { error.clone() } else { format!("{path}: {error}") };
-        ui.colored_label(ui.visuals().error_fg_color, text);
+        ui.colored_label(ui.visuals().error_fg_color, error);
     }
     ui.add_space(4.0);
     ui.checkbox(&mut form.raw, "Raw values: state shape and type");

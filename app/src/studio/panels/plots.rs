@@ -54,8 +54,10 @@ fn options(ui: &mut Ui, state: &State, settings: &mut PlotSettings) {
     }
 }
 
-fn plot<'a>(id: &str) -> Plot<'a> {
-    Plot::new(id.to_owned()).legend(Legend::default().position(Corner::RightTop)).allow_scroll(false)
+/// A plot with its legend in a corner where it hides little.
+fn plot<'a>(id: &str, corner: Corner) -> Plot<'a> {
+    let legend = Legend::default().position(corner).background_alpha(0.6);
+    Plot::new(id.to_owned()).legend(legend).allow_scroll(false)
 }
 
 fn empty(ui: &mut Ui, text: &str) {
@@ -68,13 +70,18 @@ fn profile(ui: &mut Ui, state: &State) {
     let units = document.volume.meta.units.clone().unwrap_or_default();
     let lines: Vec<(String, [u8; 3], &ProfileLine)> =
         state.plots.profile.iter().map(|line| (state.layer_name(line.layer), line_color(state, line), line)).collect();
-    plot("profile").x_axis_label(document.axis_names()[axis].clone()).y_axis_label(units).show(ui, |p| {
-        p.vline(VLine::new("crosshair", state.crosshair[axis] as f64).color(theme::color(theme::AXIS_COLORS[axis])));
-        for (name, color, line) in lines {
-            let points: PlotPoints = line.points.iter().copied().collect();
-            p.line(Line::new(name, points).color(theme::color(color)));
-        }
-    });
+    plot("profile", Corner::RightTop).x_axis_label(document.axis_names()[axis].clone()).y_axis_label(units).show(
+        ui,
+        |p| {
+            p.vline(
+                VLine::new("crosshair", state.crosshair[axis] as f64).color(theme::color(theme::AXIS_COLORS[axis])),
+            );
+            for (name, color, line) in lines {
+                let points: PlotPoints = line.points.iter().copied().collect();
+                p.line(Line::new(name, points).color(theme::color(color)));
+            }
+        },
+    );
 }
 
 fn line_color(state: &State, line: &ProfileLine) -> [u8; 3] {
@@ -91,7 +98,7 @@ fn line_color(state: &State, line: &ProfileLine) -> [u8; 3] {
 fn errors(ui: &mut Ui, state: &State) {
     let Some(run) = state.plotted_run() else { return empty(ui, "Make a run to see its errors") };
     let title = format!("error / tau of {}", run.name);
-    plot("errors").x_axis_label(title).y_axis_label("share").show(ui, |p| {
+    plot("errors", Corner::RightTop).x_axis_label(title).y_axis_label("share").show(ui, |p| {
         for (i, tier) in run.metrics.tiers.iter().enumerate() {
             let total = tier.histogram.iter().sum::<u64>() as f64;
             if total == 0.0 {
@@ -117,7 +124,7 @@ fn rate(ui: &mut Ui, state: &State) {
     if state.plots.sweeps.is_empty() && state.runs.list.is_empty() {
         return empty(ui, "Sweep a method, or make runs, to see ratio against PSNR");
     }
-    plot("rate").x_axis_label("bits per value").y_axis_label("PSNR dB").show(ui, |p| {
+    plot("rate", Corner::RightBottom).x_axis_label("bits per value").y_axis_label("PSNR dB").show(ui, |p| {
         for (i, sweep) in state.plots.sweeps.iter().enumerate() {
             let points: Vec<[f64; 2]> = sweep.points.iter().map(|s| [s.bits_per_value, s.psnr_db]).collect();
             let color = theme::color(theme::run_color(i as u64 + 1));
@@ -144,7 +151,9 @@ fn throughput(ui: &mut Ui, state: &State) {
         let whole = (mark.value - i).abs() < 1e-6 && i >= 0.0;
         if whole { names.get(i as usize).cloned().unwrap_or_default() } else { String::new() }
     };
-    plot("throughput")
+    plot("throughput", Corner::RightTop)
+        // Room for the legend beside the bars.
+        .include_x(runs.len() as f64 + 0.1 * runs.len().max(3) as f64)
         .y_axis_label("GB/s")
         .x_axis_formatter(label)
         .x_grid_spacer(egui_plot::uniform_grid_spacer(|_| [1.0; 3]))

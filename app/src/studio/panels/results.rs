@@ -9,18 +9,20 @@ use crate::studio::theme;
 use eframe::egui::{self, Align, Key, Layout, RichText, Ui, vec2};
 use egui_extras::{Column as Width, TableBuilder};
 
-const COLUMNS: [(Column, &str, &str, f32); 10] = [
-    (Column::Name, "Run", "Double-click to rename", 180.0),
-    (Column::Ratio, "Ratio", "Original bytes over stream bytes", 62.0),
-    (Column::Bits, "Bits/value", "Stream bits per value", 74.0),
-    (Column::Compress, "Compress GB/s", "End to end, and in the kernels", 104.0),
-    (Column::Decompress, "Decompress GB/s", "Whole volume into memory (beyond 512 MB, into a temporary file)", 110.0),
-    (Column::Error, "Max err/tau", "Largest error over its block's tolerance, worst tier", 84.0),
-    (Column::Psnr, "PSNR dB", "20 log10(range / RMSE), all values", 66.0),
-    (Column::RoiPsnr, "ROI PSNR", "The same over the blocks of the ROI tiers", 70.0),
-    (Column::Ssim, "SSIM", "Middle slice across the slowest axis", 62.0),
-    (Column::Device, "Device", "What did the work", 120.0),
+const COLUMNS: [(Column, &str, &str, f32); 11] = [
+    (Column::Name, "Run", "Double-click to rename", 168.0),
+    (Column::Ratio, "Ratio", "Original bytes over stream bytes", 50.0),
+    (Column::Bits, "Bits/value", "Stream bits per value", 66.0),
+    (Column::Compress, "Compress GB/s", "End to end, and in the kernels", 94.0),
+    (Column::Decompress, "Decomp. GB/s", DECOMPRESS, 88.0),
+    (Column::Time, "Encode ms", "In the device's kernels, and as its stage models predicted", 80.0),
+    (Column::Error, "Err/tau", "Largest error over its block's tolerance, worst tier", 58.0),
+    (Column::Psnr, "PSNR dB", "20 log10(range / RMSE), all values", 56.0),
+    (Column::RoiPsnr, "ROI PSNR", "The same over the blocks of the ROI tiers", 64.0),
+    (Column::Ssim, "SSIM", "Middle slice across the slowest axis", 56.0),
+    (Column::Device, "Device", "What did the work", 96.0),
 ];
+const DECOMPRESS: &str = "Whole volume into memory (beyond 512 MB, into a temporary file), and in a GPU's kernels";
 
 pub fn show(ui: &mut Ui, state: &State) {
     if state.runs.list.is_empty() {
@@ -31,10 +33,43 @@ pub fn show(ui: &mut Ui, state: &State) {
     egui::ScrollArea::horizontal().auto_shrink(false).show(ui, |ui| table(ui, state));
 }
 
+/// The way back to volumes of this session that have work of their own.
+pub fn kept(ui: &mut Ui, state: &State) {
+    if state.kept.is_empty() {
+        return;
+    }
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let count = state.kept.iter().map(|k| k.runs.len()).sum::<usize>();
+        let text = match (state.kept.len(), count) {
+            (1, 0) => "Regions of another volume".to_owned(),
+            (_, 0) => "Regions of other volumes".to_owned(),
+            (1, 1) => "1 run of another volume".to_owned(),
+            (1, n) => format!("{n} runs of another volume"),
+            (_, n) => format!("{n} runs of other volumes"),
+        };
+        let menu = ui.menu_button(text, |ui| {
+            for kept in &state.kept {
+                let mut what = vec![];
+                if !kept.runs.is_empty() {
+                    what.push(format!("{} run{}", kept.runs.len(), if kept.runs.len() == 1 { "" } else { "s" }));
+                }
+                if let Some(roi) = &kept.roi {
+                    what.push(format!("{} region{}", roi.regions.len(), if roi.regions.len() == 1 { "" } else { "s" }));
+                }
+                if ui.button(format!("{}   {}", kept.of.title(), what.join(", "))).clicked() {
+                    state.commands.send(Command::OpenKept(kept.of.clone()));
+                    ui.close();
+                }
+            }
+        });
+        menu.response.on_hover_text("They come back with their volume");
+    });
+}
+
 fn table(ui: &mut Ui, state: &State) {
     let layout = Layout::left_to_right(Align::Center);
     let mut table = TableBuilder::new(ui).striped(true).cell_layout(layout).resizable(true);
-    table = table.column(Width::exact(56.0)).column(Width::exact(96.0));
+    table = table.column(Width::exact(52.0)).column(Width::exact(54.0));
     for (_, _, _, width) in COLUMNS {
         table = table.column(Width::initial(width).at_least(48.0).clip(true));
     }
@@ -91,7 +126,11 @@ fn cell(ui: &mut Ui, state: &State, run: &Run, column: Column) {
         Column::Ratio => format!("{:.2}", run.compress.ratio),
         Column::Bits => format!("{:.3}", run.compress.bits_per_value),
         Column::Compress => format!("{:.3}  ({:.3})", run.compress.gbps, run.compress.kernel_gbps),
-        Column::Decompress => format!("{:.3}", run.decompress_gbps()),
+        Column::Decompress => match run.decompress_kernel_gbps() {
+            Some(kernel) => format!("{:.3}  ({kernel:.3})", run.decompress_gbps()),
+            None => format!("{:.3}", run.decompress_gbps()),
+        },
+        Column::Time => return time(ui, run),
         Column::Error => return error(ui, run),
         Column::Psnr => shell::decibels(m.psnr_db),
         Column::RoiPsnr => m.roi_psnr_db.map_or_else(|| "–".to_owned(), shell::decibels),
@@ -99,6 +138,23 @@ fn cell(ui: &mut Ui, state: &State, run: &Run, column: Column) {
         Column::Device => run.compress.device.clone(),
     };
     ui.add(egui::Label::new(text).truncate());
+}
+
+/// Measured and predicted time of encoding.
+fn time(ui: &mut Ui, run: &Run) {
+    let measured = shell::number(run.measured_ms);
+    let Some(predicted) = run.predicted_ms else {
+        ui.label(measured);
+        return;
+    };
+    let text = format!("{measured}  ({})", shell::number(predicted));
+    ui.add(egui::Label::new(text).truncate()).on_hover_ui(|ui| {
+        let mut lines = format!("Measured {measured} ms, predicted {} ms", shell::number(predicted));
+        if let Some(budget) = run.request.budget() {
+            lines += &format!(" for a budget of {} ms", shell::number(budget));
+        }
+        ui.label(lines);
+    });
 }
 
 fn error(ui: &mut Ui, run: &Run) {
@@ -135,6 +191,9 @@ fn name(ui: &mut Ui, state: &State, run: &Run) {
         let color = theme::color(theme::run_color(run.id));
         let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), egui::Sense::hover());
         ui.painter().circle_filled(rect.center(), 4.0, color);
+        if run.pinned {
+            ui.label(RichText::new("pinned").small().color(shell::weak(ui)));
+        }
         let button = egui::Button::new(run.name.as_str()).frame(false).truncate();
         if ui.add(button).on_hover_text(&run.name).double_clicked() {
             ui.data_mut(|d| d.insert_temp(id, run.name.clone()));
@@ -154,21 +213,23 @@ fn name(ui: &mut Ui, state: &State, run: &Run) {
 }
 
 fn actions(ui: &mut Ui, state: &State, run: &Run) {
-    if ui.selectable_label(run.pinned, "Pin").on_hover_text("Keep at the top").clicked() {
-        state.commands.send(Command::Runs(RunEdit::Pin(run.id, !run.pinned)));
-    }
     ui.menu_button("More", |ui| {
         let send = |command| state.commands.send(command);
-        if ui.button("Save .bmg…").clicked() {
+        if ui.add_enabled(run.stream.is_some(), egui::Button::new("Save .bmg…")).clicked() {
             send(Command::Export(Export::Stream(run.id)));
             ui.close();
         }
-        if ui.button("Save reconstruction…").clicked() {
+        if ui.add_enabled(run.reconstruction.is_some(), egui::Button::new("Save reconstruction…")).clicked() {
             send(Command::Export(Export::Reconstruction(run.id)));
             ui.close();
         }
-        if ui.button("Copy command line").clicked() {
+        let line = state.command_line(&run.request);
+        if ui.button("Copy command line").on_hover_text(line).clicked() {
             send(Command::CopyCommandLine(run.id));
+            ui.close();
+        }
+        if ui.button(if run.pinned { "Unpin" } else { "Pin to the top" }).clicked() {
+            send(Command::Runs(RunEdit::Pin(run.id, !run.pinned)));
             ui.close();
         }
         if ui.button("Show error / tau").clicked() {

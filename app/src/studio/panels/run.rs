@@ -4,6 +4,7 @@ use super::shell;
 use crate::studio::command::Command;
 use crate::studio::state::State;
 use crate::studio::state::runs::{Match, RunEdit, RunRequest, RunTolerance};
+use crate::studio::state::tuning::{MEASURING, Tuned};
 use blockmgard::params::{Budget, Points};
 use blockmgard::{Basis, Entropy, Mode};
 use eframe::egui::{self, RichText, Ui};
@@ -11,7 +12,7 @@ use eframe::egui::{self, RichText, Ui};
 pub fn show(ui: &mut Ui, state: &State) {
     let mut settings = state.runs.settings.clone();
     presets(ui, &mut settings);
-    method(ui, &mut settings);
+    method(ui, state, &mut settings);
     shell::field(ui, "Tolerance", |ui| {
         egui::ComboBox::from_id_salt("tolerance")
             .selected_text(tolerance_name(settings.tolerance))
@@ -51,7 +52,7 @@ fn presets(ui: &mut Ui, settings: &mut RunRequest) {
     });
 }
 
-fn method(ui: &mut Ui, settings: &mut RunRequest) {
+fn method(ui: &mut Ui, state: &State, settings: &mut RunRequest) {
     let p = &mut settings.params;
     shell::field(ui, "Method", |ui| {
         ui.selectable_value(&mut p.mode, Mode::Pyramid, "Pyramid")
@@ -60,20 +61,17 @@ fn method(ui: &mut Ui, settings: &mut RunRequest) {
     });
     match p.mode {
         Mode::Hybrid => {
-            shell::field(ui, "Levels", |ui| {
-                ui.add(egui::DragValue::new(&mut p.local_levels).range(0..=8).prefix("L "))
-                    .on_hover_text("Local levels, inside 8×8×8 blocks");
-                ui.add(egui::DragValue::new(&mut p.global_levels).range(0..=16).prefix("M "))
-                    .on_hover_text("Global MGARD levels");
-            });
+            levels(ui, state, settings);
+            let p = &mut settings.params;
             shell::field(ui, "Basis", |ui| {
                 ui.selectable_value(&mut p.basis, Basis::Hierarchical, "Hierarchical");
                 ui.selectable_value(&mut p.basis, Basis::Projection, "Projection");
             });
-            shell::field(ui, "Budget", |ui| {
+            shell::field(ui, "Shares", |ui| {
                 ui.selectable_value(&mut p.budget, Budget::Coefficients, "Optimal")
-                    .on_hover_text("Shares by number of coefficients");
-                ui.selectable_value(&mut p.budget, Budget::Uniform, "Equal").on_hover_text("The paper's equal shares");
+                    .on_hover_text("The tolerance shared among the levels by their numbers of coefficients");
+                ui.selectable_value(&mut p.budget, Budget::Uniform, "Equal")
+                    .on_hover_text("The same share of the tolerance for each level, as in the paper");
             });
             shell::field(ui, "Entropy", |ui| {
                 ui.selectable_value(&mut p.entropy, Entropy::Huffman, "Huffman");
@@ -95,6 +93,94 @@ fn method(ui: &mut Ui, settings: &mut RunRequest) {
             });
         }
     }
+}
+
+/// L and M as given, or as a time budget gives them.
+fn levels(ui: &mut Ui, state: &State, settings: &mut RunRequest) {
+    shell::field(ui, "Levels by", |ui| {
+        let budget = &mut settings.budget_ms;
+        if ui.selectable_label(budget.is_none(), "Hand").on_hover_text("L and M as you set them").clicked() {
+            *budget = None;
+        }
+        let what = "As many global levels as are predicted to fit into a time (Algorithm 1)";
+        if ui.selectable_label(budget.is_some(), "Time budget").on_hover_text(what).clicked() && budget.is_none() {
+            *budget = Some(usual_budget(state));
+        }
+    });
+    match &mut settings.budget_ms {
+        None => shell::field(ui, "Levels", |ui| {
+            let p = &mut settings.params;
+            ui.add(egui::DragValue::new(&mut p.local_levels).range(0..=8).prefix("L "))
+                .on_hover_text("Local levels, inside 8×8×8 blocks");
+            ui.add(egui::DragValue::new(&mut p.global_levels).range(0..=16).prefix("M "))
+                .on_hover_text("Global MGARD levels");
+        }),
+        Some(ms) => {
+            shell::field(ui, "Encode in", |ui| {
+                let speed = *ms * 0.01;
+                let drag = egui::DragValue::new(ms).range(0.01..=1e6).speed(speed).suffix(" ms");
+                ui.add(drag.max_decimals(3)).accessible_name("Time budget");
+            });
+            shell::field(ui, "", |ui| budget_line(ui, state, &settings.device));
+        }
+    }
+}
+
+/// A round time that a usual CPU takes for the volume, to start from: about a gigabyte a second.
+fn usual_budget(state: &State) -> f64 {
+    let bytes = state.document.as_ref().map_or(1, |d| d.volume.shape.len() * d.volume.values.dtype().bytes());
+    let ms = (bytes as f64 / 1e6).max(1.0);
+    let unit = 10f64.powf(ms.log10().floor());
+    (ms / unit).round() * unit
+}
+
+/// What the budget gives, or what is needed to know it.
+fn budget_line(ui: &mut Ui, state: &State, device: &str) {
+    let quiet = |text: &str| RichText::new(text).small();
+    ui.vertical(|ui| match state.tuning.device(device) {
+        _ if state.jobs.is_running(MEASURING) => {
+            ui.horizontal(|ui| {
+                ui.spinner();
+                ui.label(quiet("Measuring…"));
+                if let Some(job) = state.jobs.running.iter().find(|j| j.name == MEASURING)
+                    && ui.small_button("Cancel").clicked()
+                {
+                    state.commands.send(Command::Cancel(job.id));
+                }
+            });
+        }
+        None | Some(Tuned::Looking) => {
+            ui.spinner();
+        }
+        Some(Tuned::Failed(why)) => {
+            ui.add(egui::Label::new(quiet(why).color(ui.visuals().error_fg_color)).wrap());
+        }
+        Some(Tuned::Never(name)) => {
+            ui.add(egui::Label::new(quiet(&format!("Not measured yet: {name}.")).color(shell::weak(ui))).wrap());
+            let button = ui.button("Measure this device");
+            if button.on_hover_text("Some seconds, once for each device; as `blockmgard tune` does").clicked() {
+                state.commands.send(Command::MeasureDevice(device.to_owned()));
+            }
+        }
+        Some(Tuned::Ready(_)) => match state.budget_choice() {
+            None => {
+                ui.spinner();
+            }
+            Some(Ok(c)) => {
+                let text = format!(
+                    "L {}, M {}: {} ms predicted",
+                    c.local_levels,
+                    c.global_levels,
+                    shell::number(c.predicted_ms)
+                );
+                ui.label(quiet(&text));
+            }
+            Some(Err(error)) => {
+                let text = format!("Too short: {}", error.remedy);
+                ui.add(egui::Label::new(quiet(&text).color(ui.visuals().warn_fg_color)).wrap());
+            }
+        },
+    });
 }
 
 fn matching(ui: &mut Ui, settings: &mut RunRequest) {

@@ -1,5 +1,6 @@
 //! Small pieces that all panels share.
 
+use eframe::egui::text::{CCursor, CCursorRange};
 use eframe::egui::{self, Color32, Response, RichText, Sense, Ui, vec2};
 
 /// A titled section of the side panel that can be folded.
@@ -26,11 +27,16 @@ pub fn path_field(ui: &mut Ui, path: &mut String, hint: &str) -> (bool, bool) {
     ui.horizontal(|ui| {
         let width = ui.available_width() - 92.0;
         let edit = egui::TextEdit::singleline(path).hint_text(hint).desired_width(width);
-        let response = ui.add(edit).accessible_name("Path");
+        let mut output = edit.show(ui);
+        let response = output.response.response.accessible_name("Path");
         // Enter takes the focus away: it must be seen before the field asks for it again.
         let entered = response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
         if !entered && ui.memory(|m| m.focused().is_none()) {
             response.request_focus();
+            // What is there is replaced by typing: a path that failed, or a suggestion.
+            let all = CCursorRange::two(CCursor::new(0), CCursor::new(path.chars().count()));
+            output.state.cursor.set_char_range(Some(all));
+            output.state.store(ui.ctx(), response.id);
         }
         (entered, ui.add(egui::Button::new("Browse…").min_size(vec2(78.0, 0.0))).clicked())
     })

@@ -3,6 +3,7 @@
 use super::shell;
 use crate::studio::command::Command;
 use crate::studio::state::State;
+use crate::studio::state::probe::Reading;
 use eframe::egui::{self, Layout, RichText, Ui};
 
 pub fn show(ui: &mut Ui, state: &State) {
@@ -27,6 +28,10 @@ fn probe(ui: &mut Ui, state: &State) {
         let galley = ui.painter().layout_no_wrap(text, egui::FontId::monospace(12.0), ink);
         // Fields keep their place unless a long one needs more.
         let size = egui::vec2(width.max(galley.size().x + 12.0), ui.spacing().interact_size.y);
+        if galley.size().x > ui.available_width() {
+            // A number that is cut reads as another one.
+            return;
+        }
         let (rect, _) = ui.allocate_exact_size(size, egui::Sense::hover());
         let at = rect.left_center() - egui::vec2(0.0, galley.size().y / 2.0);
         ui.painter_at(rect).galley(at, galley, ink);
@@ -34,7 +39,12 @@ fn probe(ui: &mut Ui, state: &State) {
     let place = (0..3).map(|a| format!("{} {}", names[a], probe.voxel[a])).collect::<Vec<_>>().join("  ");
     mono(ui, place, 160.0);
     let units = document.volume.meta.units.as_deref().unwrap_or("");
-    mono(ui, format!("{} {units}", shell::number(probe.value)), 130.0);
+    let value = match probe.value {
+        Reading::Value(v) => format!("{} {units}", shell::number(v)),
+        Reading::Waiting => "…".to_owned(),
+        Reading::Failed => "not readable".to_owned(),
+    };
+    mono(ui, value, 130.0);
     if let Some((tier, name)) = &probe.tier {
         if let Some(t) = state.roi.tiers.get(*tier) {
             shell::swatch(ui, t.color, 10.0);

@@ -7,7 +7,7 @@ use crate::studio::state::State;
 use crate::studio::state::tools::{ThresholdOf, Tools};
 use crate::studio::theme;
 use blockmgard::volume::Stats;
-use eframe::egui::{self, Color32, Id, Rect, Sense, Stroke, Ui, pos2, vec2};
+use eframe::egui::{self, Color32, Event, Id, PointerButton, Rect, Sense, Stroke, Ui, pos2, vec2};
 
 const BINS: usize = 96;
 
@@ -102,70 +102,122 @@ fn from_value(stats: &Stats, measure: Measure, v: f64) -> f64 {
     }
 }
 
-/// Bars over the values; drag a handle, or between them to move both.
+/// Which handle the pointer holds.
+#[derive(Clone, Copy)]
+enum Held {
+    Low,
+    High,
+    /// Both lie where the button went down: the first move tells.
+    Either(f32),
+}
+
+/// Bars over the values, and two handles to drag.
 fn histogram(ui: &mut Ui, state: &State, tools: &mut Tools, stats: &Stats) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 84.0), Sense::click_and_drag());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Slider, true, "Threshold interval"));
-    let (min, max) = (stats.min, if stats.max > stats.min { stats.max } else { stats.min + 1.0 });
-    let x_of = |v: f64| rect.left() + ((v - min) / (max - min)).clamp(0.0, 1.0) as f32 * rect.width();
-    let v_of = |x: f32| min + ((x - rect.left()) / rect.width()).clamp(0.0, 1.0) as f64 * (max - min);
+    let scale = Scale { rect, min: stats.min, max: if stats.max > stats.min { stats.max } else { stats.min + 1.0 } };
+    drag_handles(ui, state, tools, stats, &scale);
     let [lo, hi] = state.interval(tools.threshold_of, tools.measure, tools.lo, tools.hi);
     let color = theme::color(state.roi.tiers.get(tools.tier).map_or([255; 3], |t| t.color));
-    bars(
-        ui,
-        rect,
-        &cached_histogram(ui, state, tools.threshold_of, stats, min, max),
-        |v| (lo..=hi).contains(&v),
-        min,
-        max,
-        color,
-    );
-    for v in [lo, hi] {
-        let x = x_of(v);
+    let counts = cached_histogram(ui, state, tools.threshold_of, stats, &scale);
+    bars(ui, &scale, &counts, |v| (lo..=hi).contains(&v), color);
+    // Grips on the outer sides: both can be seen and taken where the handles meet.
+    for (v, side) in [(lo, -1.0), (hi, 1.0)] {
+        let (x, y) = (scale.x_of(v), rect.center().y);
         ui.painter().vline(x, rect.y_range(), Stroke::new(2.0, color));
-        ui.painter().circle_filled(pos2(x, rect.center().y), 4.0, color);
-    }
-    let id = Id::unique("threshold handle");
-    if let Some(p) = response.interact_pointer_pos() {
-        if ui.input(|i| i.pointer.any_pressed()) {
-            // Where the button went down: in a slow frame the pointer is far from there already.
-            let from = ui.input(|i| i.pointer.press_origin()).unwrap_or(p).x;
-            let (a, b) = ((from - x_of(lo)).abs(), (from - x_of(hi)).abs());
-            let low = if (a - b).abs() < 1.0 { p.x <= from } else { a < b };
-            ui.data_mut(|d| d.insert_temp(id, low));
-        }
-        let low = ui.data(|d| d.get_temp::<bool>(id)).unwrap_or(true);
-        let v = from_value(stats, tools.measure, v_of(p.x));
-        if low {
-            tools.lo = v.min(tools.hi);
-        } else {
-            tools.hi = v.max(tools.lo);
-        }
+        let grip = vec![pos2(x, y - 8.0), pos2(x + side * 8.0, y), pos2(x, y + 8.0)];
+        ui.painter().add(egui::Shape::convex_polygon(grip, color, Stroke::NONE));
     }
     if response.hovered() || response.dragged() {
         ui.ctx().set_cursor_icon(egui::CursorIcon::ResizeHorizontal);
     }
 }
 
-/// The histogram is made once per volume, not per frame.
-fn cached_histogram(
-    ui: &Ui,
-    state: &State,
-    of: ThresholdOf,
-    stats: &Stats,
+/// Places of values on the histogram.
+struct Scale {
+    rect: Rect,
     min: f64,
     max: f64,
-) -> std::sync::Arc<Vec<f64>> {
+}
+
+impl Scale {
+    fn x_of(&self, v: f64) -> f32 {
+        let part = ((v - self.min) / (self.max - self.min)).clamp(0.0, 1.0);
+        self.rect.left() + part as f32 * self.rect.width()
+    }
+    fn v_of(&self, x: f32) -> f64 {
+        let part = ((x - self.rect.left()) / self.rect.width()).clamp(0.0, 1.0);
+        self.min + part as f64 * (self.max - self.min)
+    }
+}
+
+/// Every event of the frame in its order: on a busy machine one frame may hold the end of a drag and the next one whole.
+fn drag_handles(ui: &Ui, state: &State, tools: &mut Tools, stats: &Stats, scale: &Scale) {
+    let id = Id::unique("threshold handle");
+    let mut held = ui.data(|d| d.get_temp::<Option<Held>>(id)).flatten();
+    let on_top = |p| {
+        let layer = ui.ctx().layer_id_at(p);
+        scale.rect.contains(p) && ui.clip_rect().contains(p) && layer.is_none_or(|l| l == ui.layer_id())
+    };
+    for event in ui.input(|i| i.events.clone()) {
+        let ends = state.interval(tools.threshold_of, tools.measure, tools.lo, tools.hi);
+        let [lo, hi] = ends.map(|v| scale.x_of(v));
+        match event {
+            Event::PointerButton { pos, button: PointerButton::Primary, pressed: true, .. } if on_top(pos) => {
+                held = Some(nearest(pos.x, lo, hi));
+                held = move_handle(held, pos.x, tools, stats, scale);
+            }
+            Event::PointerMoved(pos) => held = move_handle(held, pos.x, tools, stats, scale),
+            Event::PointerButton { pos, button: PointerButton::Primary, pressed: false, .. } => {
+                move_handle(held, pos.x, tools, stats, scale);
+                held = None;
+            }
+            _ => {}
+        }
+    }
+    ui.data_mut(|d| d.insert_temp(id, held));
+}
+
+fn nearest(x: f32, lo: f32, hi: f32) -> Held {
+    let (a, b) = ((x - lo).abs(), (x - hi).abs());
+    match (a - b).abs() < 1.0 {
+        true if (x - lo).abs() < 1.0 => Held::Either(x),
+        true if x < lo => Held::Low,
+        true => Held::High,
+        false if a < b => Held::Low,
+        false => Held::High,
+    }
+}
+
+/// Moves the held handle to `x`; says which one it is.
+fn move_handle(held: Option<Held>, x: f32, tools: &mut Tools, stats: &Stats, scale: &Scale) -> Option<Held> {
+    let held = match held? {
+        Held::Either(from) if (x - from).abs() < 1.0 => return Some(Held::Either(from)),
+        Held::Either(from) if x < from => Held::Low,
+        Held::Either(_) => Held::High,
+        known => known,
+    };
+    let v = from_value(stats, tools.measure, scale.v_of(x));
+    match held {
+        Held::Low => tools.lo = v.min(tools.hi),
+        _ => tools.hi = v.max(tools.lo),
+    }
+    Some(held)
+}
+
+/// The histogram is made once per volume, not per frame.
+fn cached_histogram(ui: &Ui, state: &State, of: ThresholdOf, stats: &Stats, scale: &Scale) -> std::sync::Arc<Vec<f64>> {
     let id = Id::unique(("histogram", state.generation, of == ThresholdOf::Gradient, stats.valid));
     let cached = ui.data(|d| d.get_temp::<std::sync::Arc<Vec<f64>>>(id));
     cached.unwrap_or_else(|| {
-        let made = std::sync::Arc::new(stats.histogram(min, max, BINS));
+        let made = std::sync::Arc::new(stats.histogram(scale.min, scale.max, BINS));
         ui.data_mut(|d| d.insert_temp(id, made.clone()));
         made
     })
 }
 
-fn bars(ui: &Ui, rect: Rect, counts: &[f64], inside: impl Fn(f64) -> bool, min: f64, max: f64, color: Color32) {
+fn bars(ui: &Ui, scale: &Scale, counts: &[f64], inside: impl Fn(f64) -> bool, color: Color32) {
+    let Scale { rect, min, max } = *scale;
     let painter = ui.painter_at(rect);
     painter.rect_filled(rect, 4.0, ui.visuals().extreme_bg_color);
     // Square root: rare values stay visible beside the bulk.

@@ -10,20 +10,46 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, RwLock};
 
-/// The spec of the studio's ROI. `interval` resolves thresholds that the spec has no word for.
-pub fn to_spec(roi: &Roi, shape: Shape, interval: impl Fn(&RegionKind) -> [f64; 2]) -> anyhow::Result<RoiSpec> {
+/// The studio's ROI as it is now, to become a spec on another thread: that takes its time for painted masks.
+pub struct Snapshot {
+    roi: Roi,
+    shape: Shape,
+    /// By region.
+    intervals: Vec<[f64; 2]>,
+}
+
+impl Snapshot {
+    /// `interval` resolves thresholds that the spec has no word for.
+    pub fn of(roi: &Roi, shape: Shape, interval: impl Fn(&RegionKind) -> [f64; 2]) -> Self {
+        let intervals = roi.regions.iter().map(|r| interval(&r.kind)).collect();
+        let mut roi = roi.clone();
+        for region in &mut roi.regions {
+            if let RegionKind::Painted(mask) = &mut region.kind {
+                // The user paints on meanwhile.
+                let copy = mask.read().unwrap_or_else(|p| p.into_inner()).clone();
+                *mask = Arc::new(RwLock::new(copy));
+            }
+        }
+        Self { roi, shape, intervals }
+    }
+    pub fn spec(&self) -> anyhow::Result<RoiSpec> {
+        to_spec(&self.roi, self.shape, &self.intervals)
+    }
+}
+
+fn to_spec(roi: &Roi, shape: Shape, intervals: &[[f64; 2]]) -> anyhow::Result<RoiSpec> {
     let names = unique_names(&roi.tiers);
     let tiers = roi.tiers.iter().zip(&names).map(|(t, name)| TierSpec {
         name: name.clone(),
         tolerance: to_tolerance(t.tolerance),
         color: Some(roi::Color(t.color)),
     });
-    let regions = roi.regions.iter().map(|r| {
+    let regions = roi.regions.iter().zip(intervals).map(|(r, interval)| {
         Ok(RegionSpec {
             tier: names.get(r.tier).context("a region carries a tier that is not there")?.clone(),
             name: r.name.clone(),
             enabled: r.on,
-            shape: to_shape(&r.kind, shape, interval(&r.kind))?,
+            shape: to_shape(&r.kind, shape, *interval)?,
             grow: None,
         })
     });
@@ -260,7 +286,7 @@ mod tests {
         roi.tiers[2].name = "Normal".into();
         roi.add("Box", 2, RegionKind::Box(Region { lo: [0, 1, 2], hi: [1, 9, 9] }));
         roi.add("Low", 1, RegionKind::Threshold { measure: Measure::Range, lo: 0.0, hi: 15.0 });
-        let spec = to_spec(&roi, shape, |_| [0.0; 2]).unwrap();
+        let spec = Snapshot::of(&roi, shape, |_| [0.0; 2]).spec().unwrap();
         spec.check().unwrap();
         assert_eq!(spec.tiers[2].name, "Normal 2");
         let RegionShape::Box(b) = &spec.regions[0].shape else { panic!() };

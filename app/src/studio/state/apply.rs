@@ -2,11 +2,10 @@
 
 use super::State;
 use super::document::widened;
-use super::project::last_session_path;
-use super::tools::Tool;
+use super::tools::{ThresholdOf, Tool};
 use crate::studio::command::Command;
 use crate::studio::data::slice::plane_axes;
-use crate::studio::roi::model::RegionItem;
+use crate::studio::roi::model::{Measure, RegionItem};
 
 impl State {
     pub fn apply(&mut self, command: Command) {
@@ -31,6 +30,8 @@ impl State {
             Command::Camera(camera) => self.camera = camera,
             Command::ResetPanes => self.reset_panes(),
             Command::Maximize(axis) => self.maximized = axis,
+            Command::Layout(layout) => self.layout = layout,
+            Command::ResetLayout => self.arrange(None),
             Command::Visible { axis, slot, lo, hi } => self.show_plane(axis, slot, lo, hi),
             Command::Compare(compare) => self.compare = compare,
             Command::Tool(tool) => self.pick_tool(tool),
@@ -59,7 +60,7 @@ impl State {
             Command::RaiseTier(i) => self.raise_tier(i),
             Command::StrokeBegin { erase, axis } => self.begin_stroke(erase, axis),
             Command::StrokeTo(points) => self.extend_stroke(&points),
-            Command::StrokeEnd => self.end_stroke(),
+            Command::StrokeEnd => self.release_stroke(),
             Command::AddRegion { name, kind } => self.add_region(name, kind),
             Command::RegionOn(id, on) => self.edit_region("region switch", id, |r| r.on = on),
             Command::RegionTier(id, tier) => self.edit_region("move to tier", id, |r| r.tier = tier),
@@ -89,15 +90,19 @@ impl State {
             Command::SaveForm(form) => self.save = form,
             Command::BrowseSave => self.browse_save(),
             Command::SaveAs(what, path) => self.save_as(what, path),
-            Command::RestoreLastSession => match last_session_path().filter(|p| p.exists()) {
+            Command::RestoreLastSession => match self.settings.slot.last().filter(|p| p.exists()) {
                 Some(path) => self.open_project_or_spec(path),
                 None => self.say("No earlier session left work to restore"),
             },
             Command::OpenProject(path) => self.open_project_or_spec(path),
+            Command::AnswerOffer(yes) => self.answer_offer(yes),
+            Command::OpenKept(key) => self.open_kept(key),
+            Command::MeasureDevice(device) => self.measure_device(device),
             Command::ImportForm(form) => self.import = form,
             Command::BrowseImport => self.browse_import(),
             Command::ImportMask(form) => self.import_mask(form),
             Command::Run(request) => self.enqueue(request),
+            Command::ClearQueue => self.runs.queue.clear(),
             Command::RunCurrent => self.enqueue(self.runs.settings.clone()),
             Command::Runs(edit) => self.edit_runs(edit),
             Command::ShowResults(on) => self.windows.results = on,
@@ -157,6 +162,12 @@ impl State {
         };
     }
 
+    /// Arranges the views as in a project, or as at first.
+    pub(super) fn arrange(&mut self, layout: Option<serde_json::Value>) {
+        self.layout = layout.clone();
+        self.layout_wanted = Some(layout);
+    }
+
     fn reset_panes(&mut self) {
         self.panes = Default::default();
         if let Some(n) = self.extents() {
@@ -171,6 +182,21 @@ impl State {
         self.end_stroke();
         self.tools.pick(tool);
         self.need_gradient();
+        self.fit_first_interval();
+    }
+
+    /// Where so many values are nearly equal that the first interval has no width to see, the threshold tool starts with the
+    /// middle of the range instead: two handles to take.
+    pub(super) fn fit_first_interval(&mut self) {
+        let Some(stats) = self.document.as_ref().and_then(|d| d.stats.clone()) else { return };
+        let t = &self.tools;
+        if t.tool != Tool::Threshold || t.threshold_of != ThresholdOf::Value || !t.has_first_interval() {
+            return;
+        }
+        let [lo, hi] = self.mask_interval();
+        if hi - lo < 0.02 * stats.range() && stats.max > stats.min {
+            (self.tools.measure, self.tools.lo, self.tools.hi) = (Measure::Range, 25.0, 75.0);
+        }
     }
 
     fn set_tools(&mut self, tools: super::tools::Tools) {

@@ -59,7 +59,10 @@ impl Document {
         if stream_file::is_stream(&path) {
             let (dataset, facts) = stream_file::open(&path, control)?;
             let document = Self::of_dataset(path, OpenHints::default(), Arc::new(dataset), 0, 0)?;
-            return Ok(Self { stream: Some(facts), ..document });
+            // The stream knows its range: no need to guess from one slice.
+            let [lo, hi] = facts.extent;
+            let first_window = if lo <= hi { widened(lo, hi) } else { document.first_window };
+            return Ok(Self { stream: Some(facts), first_window, ..document });
         }
         let dataset: Arc<dyn Dataset> = volume::open(&path, &request.hints)?.into();
         let wanted = request.variable.clone().or(named);

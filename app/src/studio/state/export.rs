@@ -67,6 +67,9 @@ impl State {
             Ok(writer) => writer,
             Err(error) => return self.complain(format!("Nothing to save: {error:#}")),
         };
+        if what == Export::Project {
+            self.settings.autosave_due = false;
+        }
         self.jobs.spawn(format!("Saving {}", path.display()), move |_| {
             let result = writer(&path);
             let done: Done<State> = Box::new(move |state: &mut State| state.saved(what, path, result));
@@ -78,11 +81,17 @@ impl State {
         match result {
             Ok(()) => {
                 self.say(format!("Saved {}", path.display()));
-                if what == Export::Spec {
-                    self.spec_path = Some(path);
+                match what {
+                    Export::Spec => self.spec_path = Some(path),
+                    // Everything is in the project, unless something has changed since it was put together.
+                    Export::Project if !self.settings.autosave_due && !self.settings.read_only => {
+                        self.settings.slot.forget();
+                    }
+                    _ => {}
                 }
             }
             Err(error) => {
+                self.settings.autosave_due |= what == Export::Project;
                 let error = Some(format!("{error:#}"));
                 self.save = Some(SaveForm { what, path: path.display().to_string(), error });
             }
@@ -92,16 +101,17 @@ impl State {
     fn writer(&self, what: Export) -> anyhow::Result<Writer> {
         Ok(match what {
             Export::Spec => {
-                let spec = self.spec()?;
+                let regions = self.snapshot()?;
                 Box::new(move |path| {
+                    let spec = regions.spec()?;
                     let json = path.extension().is_some_and(|e| e == "json");
                     let text = if json { spec.to_json()? } else { spec.to_toml()? };
                     write_beside(path, text.as_bytes())
                 })
             }
             Export::Project => {
-                let text = serde_json::to_string_pretty(&self.project()?)?;
-                Box::new(move |path| write_beside(path, text.as_bytes()))
+                let files = self.project_files()?;
+                Box::new(move |path| files()?.write(path))
             }
             Export::Masks => self.label_writer()?,
             Export::Map => {
@@ -113,11 +123,13 @@ impl State {
                 })
             }
             Export::Stream(id) => {
-                let stream = self.runs.get(id).context("the run was removed")?.stream.clone();
-                Box::new(move |path| write_beside(path, &stream))
+                let run = self.runs.get(id).context("the run was removed")?;
+                let stream = run.stream.clone().context("the run's stream was not beside the project")?;
+                Box::new(move |path| write_beside(path, &stream.bytes))
             }
             Export::Reconstruction(id) => {
-                let values = self.runs.get(id).and_then(|r| r.reconstruction.clone()).context("the run was removed")?;
+                let run = self.runs.get(id).context("the run was removed")?;
+                let values = run.reconstruction.clone().context("the run is not decoded yet")?;
                 let volume = Volume { values, ..self.volume()? };
                 Box::new(move |path| Ok(write_file(path, WriteFormat::from_path(path)?, &Payload::volume(&volume))?))
             }

@@ -4,15 +4,19 @@ pub mod apply;
 pub mod command_line;
 pub mod compare;
 pub mod coverage;
+pub mod dialogs;
 pub mod display;
 pub mod document;
 pub mod estimate;
 pub mod export;
 pub mod files;
+pub mod kept;
 pub mod layers;
 pub mod mapping;
 pub mod morph;
+pub mod offer;
 pub mod opening;
+pub mod performing;
 pub mod pictures;
 pub mod plots;
 pub mod probe;
@@ -21,9 +25,11 @@ pub mod regions;
 pub mod running;
 pub mod runs;
 pub mod sample;
+pub mod saved;
 pub mod slices;
 pub mod strokes;
 pub mod tools;
+pub mod tuning;
 pub mod volume3d;
 
 use super::command::{Command, Commands, ImportForm};
@@ -58,6 +64,15 @@ pub struct Notice {
     pub since: std::time::Instant,
 }
 
+/// Where regions come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file that has them still.
+    File,
+    /// The user's hands, in this session or one before.
+    Work,
+}
+
 /// Which windows are open.
 #[derive(Clone, Debug, Default)]
 pub struct Windows {
@@ -84,6 +99,10 @@ pub struct State {
     pub hover_axis: Option<usize>,
     pub panes: [PaneView; 3],
     pub maximized: Option<usize>,
+    /// How the user has arranged the views; `None` as they were at first.
+    pub layout: Option<serde_json::Value>,
+    /// An arrangement that the app is to take over.
+    pub layout_wanted: Option<Option<serde_json::Value>>,
     pub display: Display,
     pub compare: Compare,
     pub tools: Tools,
@@ -97,10 +116,16 @@ pub struct State {
     /// A value of the open volume that may mean "missing"; the user is asked.
     pub suspect: Option<f64>,
     pub slices: Slices,
+    pub probing: probe::Probing,
     pub mapping: Mapping,
     pub volume3d: Volume3d,
     pub camera: Camera,
     pub runs: Runs,
+    /// Work on other volumes of this session.
+    pub kept: Vec<kept::Kept>,
+    pub tuning: tuning::Tuning,
+    /// The last session's work, offered to the user at the start.
+    pub offer: Option<offer::Offer>,
     pub plots: Plots,
     pub notices: Vec<Notice>,
     pub windows: Windows,
@@ -111,7 +136,9 @@ pub struct State {
     /// The window's graphics device; none in tests without one.
     pub gpu: Option<Gpu>,
     /// A spec that waits for the volume's statistics, and the folder of its mask files.
-    pub pending_spec: Option<(RoiSpec, PathBuf)>,
+    pub pending_spec: Option<(RoiSpec, PathBuf, Origin)>,
+    /// Whether the regions are the user's work rather than a file's.
+    regions_are_work: bool,
     /// A project's window lock, set once its own window has been kept.
     pending_lock: Option<bool>,
     last_autosave: std::time::Instant,
@@ -141,6 +168,8 @@ impl State {
             hover_axis: None,
             panes: Default::default(),
             maximized: None,
+            layout: None,
+            layout_wanted: None,
             display: Display::default(),
             compare: Compare::default(),
             tools: Tools::default(),
@@ -152,10 +181,14 @@ impl State {
             pending_morph: None,
             suspect: None,
             slices: Slices::new(wake.clone()),
+            probing: probe::Probing::new(wake.clone()),
             mapping: Mapping::new(wake.clone()),
             volume3d: Volume3d::new(wake.clone()),
             camera: Camera::default(),
             runs: Runs::default(),
+            kept: vec![],
+            tuning: tuning::Tuning::new(wake.clone()),
+            offer: None,
             plots: Plots::new(wake.clone()),
             notices: vec![],
             windows: Windows { hints: settings.show_hints, ..Windows::default() },
@@ -164,6 +197,7 @@ impl State {
             spec_path: None,
             gpu: None,
             pending_spec: None,
+            regions_are_work: false,
             pending_lock: None,
             last_autosave: std::time::Instant::now(),
             open_error: None,
@@ -203,9 +237,12 @@ impl State {
             };
             self.apply(command);
         }
+        self.continue_stroke(false);
         self.refresh_map();
         self.refresh_labels();
         self.refresh_profile();
+        self.refresh_tuning();
+        self.refresh_probe();
         self.autosave();
         let now = std::time::Instant::now();
         self.notices.retain(|n| n.error || now.duration_since(n.since).as_secs() < 6);
@@ -219,6 +256,8 @@ impl State {
             && self.mapping.is_idle()
             && self.volume3d.is_idle()
             && self.plots.is_idle()
+            && self.tuning.is_idle()
+            && self.probing.is_idle()
     }
 
     pub fn say(&mut self, text: impl Into<String>) {

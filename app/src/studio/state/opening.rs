@@ -1,9 +1,10 @@
 //! Opening files, and what is computed of a volume in the background.
 
-use super::State;
 use super::document::{Document, GradientInfo, OpenRequest};
-use super::project::Project;
+use super::runs::Match;
+use super::saved::ProjectFiles;
 use super::tools::ThresholdOf;
+use super::{Origin, State};
 use crate::studio::data::gradient::GradientField;
 use crate::studio::data::stats::BlockStats;
 use crate::studio::data::stream_file::StreamFacts;
@@ -15,99 +16,44 @@ use blockmgard::volume::{Missing, OpenHints, Stats, Validity, suspect_missing};
 use blockmgard::with_values;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-/// Name of the job behind a dialog of the system.
-const BROWSING: &str = "Choosing a file";
+/// What happens with a file once it is open.
+pub(super) enum Then {
+    Nothing,
+    /// This variable and step of it.
+    Show(usize, usize),
+    /// A project's volume: its settings, regions and runs are put in place when it is on screen.
+    Restore(Box<ProjectFiles>),
+}
 
 impl State {
-    /// A dialog of the system, off the UI thread; says so where the system has none.
-    fn browse(
-        &mut self,
-        ask: impl FnOnce() -> Option<PathBuf> + Send + 'static,
-        then: impl FnOnce(&mut State, PathBuf) + Send + 'static,
-    ) {
-        if self.jobs.is_running(BROWSING) {
-            return;
-        }
-        self.jobs.spawn(BROWSING, move |_| {
-            let asked = Instant::now();
-            let picked = ask();
-            let done: Done<State> = Box::new(move |state: &mut State| match picked {
-                Some(path) => then(state, path),
-                // No hand is this fast: the dialog never came up.
-                None if asked.elapsed() < Duration::from_millis(300) => {
-                    state.say("The system shows no file dialog here; type the path");
-                }
-                None => {}
-            });
-            Ok(done)
-        });
-    }
-
-    pub(super) fn browse_import(&mut self) {
-        let ask = || rfd::FileDialog::new().set_title("Import a mask").pick_file();
-        self.browse(ask, |state, path| {
-            if let Some(form) = &mut state.import {
-                form.path = path.to_string_lossy().into_owned();
-            }
-        });
-    }
-
-    pub(super) fn browse_save(&mut self) {
-        let Some(form) = self.save.clone() else { return };
-        let ask = move || {
-            let dialog = rfd::FileDialog::new().set_title("Save as");
-            match PathBuf::from(&form.path).file_name() {
-                Some(name) => dialog.set_file_name(name.to_string_lossy()).save_file(),
-                None => dialog.save_file(),
-            }
-        };
-        self.browse(ask, |state, path| {
-            if let Some(form) = &mut state.save {
-                form.path = path.to_string_lossy().into_owned();
-            }
-        });
-    }
-
-    pub(super) fn ask_open(&mut self) {
-        let folder = self.document.as_ref().and_then(|d| d.path.parent().map(|p| p.to_path_buf()));
-        self.windows.open_dialog = true;
-        let ask = move || {
-            let dialog = rfd::FileDialog::new().set_title("Open a volume");
-            match folder {
-                Some(folder) => dialog.set_directory(folder).pick_file(),
-                None => dialog.pick_file(),
-            }
-        };
-        self.browse(ask, |state, path| {
-            state.open(OpenRequest { path: path.to_string_lossy().into_owned(), ..Default::default() });
-        });
-    }
-
     /// Opens a volume, stream, project or ROI spec.
     pub fn open(&mut self, request: OpenRequest) {
-        let path = std::path::PathBuf::from(&request.path);
+        let path = PathBuf::from(&request.path);
         let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         if matches!(ending.as_deref(), Some("json" | "toml")) {
             self.windows.open_dialog = false;
             return self.open_project_or_spec(path);
         }
-        self.open_with(request, None);
+        self.open_with(request, Then::Nothing);
     }
 
-    /// Opens a volume; a project's settings are put in place when it is on screen.
-    pub(super) fn open_with(&mut self, request: OpenRequest, project: Option<Project>) {
+    pub(super) fn open_with(&mut self, request: OpenRequest, then: Then) {
         let name = format!("Opening {}", request.path);
         if self.jobs.is_running(&name) {
             return;
         }
         self.open_error = None;
         self.jobs.spawn(name, move |control| {
-            let result = Document::open(&request, control).and_then(|document| match &project {
-                Some(p) if p.variable != document.variable || p.step != document.step => {
+            let wanted = match &then {
+                Then::Nothing => None,
+                Then::Show(variable, step) => Some((*variable, *step)),
+                Then::Restore(files) => Some((files.project.variable, files.project.step)),
+            };
+            let result = Document::open(&request, control).and_then(|document| match wanted {
+                Some((variable, step)) if (variable, step) != (document.variable, document.step) => {
                     let Document { path, hints, dataset, .. } = document;
-                    Document::of_dataset(path, hints, dataset, p.variable, p.step)
+                    Document::of_dataset(path, hints, dataset, variable, step)
                 }
                 _ => Ok(document),
             });
@@ -115,8 +61,8 @@ impl State {
                 Ok(document) => {
                     state.settings.remember(&request.path);
                     state.set_document(document);
-                    if let Some(project) = project {
-                        state.restore(project);
+                    if let Then::Restore(files) = then {
+                        state.restore(*files);
                     }
                 }
                 // The dialog opens with the path, the reason and the shapes that fit.
@@ -150,6 +96,12 @@ impl State {
         self.hover = None;
         self.generation += 1;
         let same_shape = self.extents() == Some(document.volume.shape.n);
+        self.put_aside(!same_shape);
+        self.drop_unready_runs();
+        if self.document.as_ref().is_none_or(|d| d.path != document.path) {
+            // A goal was set for the file that it was set on.
+            self.runs.settings.matched = Match::Nothing;
+        }
         if !same_shape {
             // The sample's tiers are named after what is in it; another volume starts with plain ones.
             if self.document.as_ref().is_some_and(|d| d.path.as_os_str() == super::sample::NAME) {
@@ -165,9 +117,6 @@ impl State {
         if !self.display.locked {
             self.display.window = document.first_window;
         }
-        self.runs.list.clear();
-        self.runs.queue.clear();
-        self.plots.sweeps.clear();
         self.compare = Default::default();
         self.slices.clear();
         self.mapping.clear();
@@ -181,6 +130,7 @@ impl State {
         self.roi.refresh_painted_coverage();
         self.roi_version += 1;
         self.cover_missing();
+        self.take_back();
     }
 
     /// The tiers and regions of a stream, with the tolerances that it keeps: relative ones would be taken anew from
@@ -194,7 +144,7 @@ impl State {
                         tier.tolerance = spec_tolerance(kept.tau);
                     }
                 }
-                self.load_spec(spec, Default::default());
+                self.load_spec(spec, Default::default(), Origin::File);
             }
             None => {
                 if let [only] = &facts.tiers[..] {
@@ -210,7 +160,8 @@ impl State {
         let asks = document.stream.is_none();
         let load = document.stream.as_ref().map(|s| s.load.clone());
         let loaded = load.clone();
-        self.jobs.spawn("Statistics", move |control| {
+        let name = if load.is_some() { "Decoding" } else { "Statistics" };
+        self.jobs.spawn(name, move |control| {
             if let Some(load) = load {
                 load(control)?;
             }
@@ -221,6 +172,11 @@ impl State {
                     return;
                 }
                 if let Some(d) = &mut state.document {
+                    if d.stream.as_ref().is_some_and(|s| s.preview) {
+                        // What is on screen is of the coarse nodes.
+                        state.slices.ask_again();
+                        state.volume3d.ask_again();
+                    }
                     d.stats = Some(stats);
                     state.suspect = suspect.filter(|v| !d.kept_codes.contains(&v.to_bits()));
                 }
@@ -231,9 +187,10 @@ impl State {
                     state.display.locked = locked;
                 }
                 state.roi_version += 1;
+                state.fit_first_interval();
                 state.cover_missing();
-                if let Some((spec, folder)) = state.pending_spec.take() {
-                    state.load_spec(spec, folder);
+                if let Some((spec, folder, origin)) = state.pending_spec.take() {
+                    state.load_spec(spec, folder, origin);
                 }
                 state.start_next_run();
             });
@@ -267,7 +224,7 @@ impl State {
         hints.missing.push(value);
         let variable = Some(d.dataset.variables()[d.variable].name.clone());
         let request = OpenRequest { path: d.path.display().to_string(), hints, variable, step: d.step };
-        self.open_with(request, None);
+        self.open_with(request, Then::Nothing);
     }
 
     /// The gradient tool needs the gradient's statistics; they are made once per volume.

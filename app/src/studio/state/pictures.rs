@@ -13,8 +13,10 @@ use crate::studio::gpu::raycast::RayCallback;
 use crate::studio::gpu::snapshot::volume_picture;
 use crate::studio::picture::{self, PictureOverlay};
 use crate::studio::report::{self, Figure};
+use crate::studio::theme;
 use crate::studio::views::volume_view;
 use anyhow::Context as _;
+use eframe::egui::{Pos2, Rect, vec2};
 
 /// Sides of the 3-D view's picture at scale 1.
 const VOLUME_PIXELS: [u32; 2] = [400, 300];
@@ -62,7 +64,24 @@ impl State {
         let uniforms = volume_view::uniforms(self, &camera, size[0] as f32 / size[1] as f32, volume.size);
         let lut = self.display.color_map.table();
         let callback = RayCallback { uniforms, size, volume, tiers: self.shell_tiers(), lut };
-        Ok(Box::new(move |path| write_beside(path, &picture::png(&volume_picture(&gpu, &callback)?)?)))
+        let frame = Rect::from_min_size(Pos2::ZERO, vec2(size[0] as f32, size[1] as f32));
+        let (edges, places) = volume_view::box_lines(self, &camera, frame);
+        let names = self.document.as_ref().context("open a volume first")?.axis_names();
+        let ink = if self.dark { [120; 3] } else { [130; 3] };
+        let inks = theme::AXIS_COLORS.map(|color| if self.dark { color } else { [40; 3] });
+        Ok(Box::new(move |path| {
+            let mut picture = volume_picture(&gpu, &callback)?;
+            for [a, b] in edges {
+                picture::line(&mut picture, a.into(), b.into(), scale, ink, 0.6);
+            }
+            for ((name, at), ink) in names.iter().zip(places).zip(inks) {
+                for (i, letter) in name.chars().enumerate() {
+                    let x = at.x + (i as f32 - (name.chars().count() as f32 - 1.0) / 2.0) * 8.0 * scale as f32;
+                    picture::letter(&mut picture, letter, [x, at.y], scale, ink);
+                }
+            }
+            write_beside(path, &picture::png(&picture)?)
+        }))
     }
 
     fn picture_source(&self, choice: LayerChoice, axis: usize) -> anyhow::Result<(Layer, Geometry)> {

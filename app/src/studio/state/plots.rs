@@ -6,6 +6,7 @@ use super::runs::{Run, RunRequest};
 use crate::studio::data::slice::{Layer, read_line};
 use crate::studio::jobs::Done;
 use crate::studio::worker::Worker;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,15 +33,21 @@ pub struct ProfileLine {
 }
 
 /// One run of a sweep.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct SweepPoint {
     pub scale: f64,
     pub bits_per_value: f64,
+    /// Infinite (null in JSON) for an exact copy.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub psnr_db: f64,
 }
 
+fn null_is_infinite<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(d)?.unwrap_or(f64::INFINITY))
+}
+
 /// A method over several tolerances.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sweep {
     pub name: String,
     pub points: Vec<SweepPoint>,
@@ -136,7 +143,7 @@ impl State {
         self.jobs.spawn(format!("Sweep: {title}"), move |control| {
             let mut points = vec![];
             for scale in SWEEP_SCALES {
-                points.push(super::running::sweep_point(&input, scale, control)?);
+                points.push(super::performing::sweep_point(&input, scale, control)?);
             }
             points.sort_by(|a, b| a.bits_per_value.total_cmp(&b.bits_per_value));
             let done: Done<State> = Box::new(move |state: &mut State| {

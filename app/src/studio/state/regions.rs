@@ -29,6 +29,7 @@ impl State {
     pub(super) fn touched(&mut self) {
         self.roi_version += 1;
         self.settings.autosave_due = true;
+        self.regions_are_work = true;
         self.tools.tier = self.tools.tier.min(self.roi.tiers.len() - 1);
         if self.selected.is_some_and(|id| self.roi.region(id).is_none()) {
             self.selected = None;
@@ -145,6 +146,9 @@ impl State {
     /// Fills the connected voxels whose value is near that of `seed`, as a painted region.
     pub(super) fn flood(&mut self, seed: [usize; 3]) {
         let Some(document) = &self.document else { return };
+        if document.stats.is_none() {
+            return self.say("Wait until the values are read, then fill again");
+        }
         let (shape, values) = (document.volume.shape, document.shown.clone());
         let half = document.range() * self.tools.flood_percent / 100.0;
         let (tier, name, generation) = (self.tools.tier, self.roi.free_name("Flood"), self.generation);

@@ -1,77 +1,54 @@
-//! Makes runs: one at a time, off the UI thread, from spec to figures.
+//! The queue of runs and what becomes of them: one at a time, off the UI thread.
 
 use super::State;
 use super::compare::{Compare, LayerChoice};
-use super::plots::SweepPoint;
-use super::runs::{Run, RunEdit, RunRequest, RunTolerance};
+use super::document::Document;
+use super::kept::VolumeKey;
+use super::performing::{Regions, RunInput, RunOutput, perform, told};
+use super::runs::{Run, RunEdit, RunRequest, Waiting};
 use crate::studio::jobs::Done;
-use crate::studio::roi::spec::to_spec;
-use blockmgard::backend::{self, Device};
-use blockmgard::job;
-use blockmgard::metrics::{self, Comparison};
-use blockmgard::roi::{Analysis, RoiSpec};
-use blockmgard::stream::{Archive, Provenance};
-use blockmgard::volume::{DType, Stats, Values, VecField, Volume};
-use blockmgard::{Control, ToleranceMap};
+use crate::studio::roi::spec::Snapshot;
+use blockmgard::roi::RoiSpec;
 use std::sync::Arc;
-
-/// A run's values that take more than half of this are kept in a temporary file that is mapped, so that several runs
-/// of a large volume fit beside it.
-const HELD_BYTES: u64 = 1 << 30;
-
-/// Everything a run needs, taken along to its thread.
-pub(super) struct RunInput {
-    request: RunRequest,
-    volume: Volume,
-    stats: Arc<Stats>,
-    spec: RoiSpec,
-}
-
-/// What a run brings back.
-struct RunOutput {
-    stream: Vec<u8>,
-    compress: job::Report,
-    decompress_seconds: f64,
-    reconstruction: Values,
-    metrics: metrics::Report,
-    map: ToleranceMap,
-}
 
 impl State {
     /// Puts a run into the queue.
     pub(super) fn enqueue(&mut self, request: RunRequest) {
-        self.runs.queue.push_back(request);
+        let input = self.run_input(request.clone());
+        self.runs.queue.push_back(Waiting { request, input });
         self.start_next_run();
     }
 
-    /// The studio's ROI as the library's spec.
+    /// The studio's ROI as the library's spec. Takes its time for painted masks: [`Self::snapshot`] leaves that to a worker.
     pub fn spec(&self) -> anyhow::Result<RoiSpec> {
+        self.snapshot()?.spec()
+    }
+
+    /// The studio's ROI as it is now.
+    pub(super) fn snapshot(&self) -> anyhow::Result<Snapshot> {
         use anyhow::Context as _;
         let document = self.document.as_ref().context("open a volume first")?;
-        to_spec(&self.roi, document.volume.shape, |kind| self.interval_of(kind))
+        Ok(Snapshot::of(&self.roi, document.volume.shape, |kind| self.interval_of(kind)))
     }
 
     pub(super) fn start_next_run(&mut self) {
         if self.jobs.running.iter().any(|j| j.name.starts_with("Run: ")) {
             return;
         }
-        if self.document.is_none() {
-            return self.runs.queue.clear();
-        }
-        let Some(request) = self.runs.queue.front().cloned() else { return };
+        let Some(next) = self.runs.queue.front_mut() else { return };
         // Without statistics the request waits; their job comes back here.
-        let Some(input) = self.run_input(request.clone()) else { return };
+        let input = next.input.take();
+        let request = next.request.clone();
+        let Some(input) = input.or_else(|| self.run_input(request)) else { return };
         self.runs.queue.pop_front();
-        let generation = self.generation;
-        let title = request.title();
+        let title = input.request.title();
         self.jobs.spawn(format!("Run: {title}"), move |control| {
             let output = perform(&input, control);
             let done: Done<State> = Box::new(move |state: &mut State| {
                 match output {
-                    Ok(output) if state.generation == generation => state.add_run(title, request, output),
-                    Ok(_) => {}
+                    Ok(output) => state.add_run(input.of, output),
                     Err(error) if crate::studio::jobs::is_cancelled(&error) => state.say(format!("{title} cancelled")),
-                    Err(error) => state.complain(format!("{title}: {error:#}")),
+                    Err(error) => state.complain(format!("{title}: {}", told(&error))),
                 }
                 state.start_next_run();
             });
@@ -79,39 +56,57 @@ impl State {
         });
     }
 
-    /// What a run takes along; `None` while the statistics are missing or the spec makes no sense.
-    pub(super) fn run_input(&mut self, request: RunRequest) -> Option<RunInput> {
+    /// What a run takes along; `None` while the statistics are missing.
+    pub(super) fn run_input(&self, request: RunRequest) -> Option<RunInput> {
         let document = self.document.as_ref()?;
-        let (volume, stats) = (document.volume.clone(), document.stats.clone()?);
-        match self.spec() {
-            Ok(spec) => Some(RunInput { request, volume, stats, spec }),
-            Err(error) => {
-                self.runs.queue.clear();
-                self.complain(format!("The run cannot start: {error:#}"));
-                None
-            }
+        let (of, volume, stats) = (document.key(), document.volume.clone(), document.stats.clone()?);
+        let models = self.tuning.models(&request.device);
+        Some(RunInput { of, models, request, volume, stats, regions: Regions::new(self.snapshot().ok()?) })
+    }
+
+    /// Requests that wait for the statistics of a volume that is leaving the screen go with it.
+    pub(super) fn drop_unready_runs(&mut self) {
+        let before = self.runs.queue.len();
+        self.runs.queue.retain(|w| w.input.is_some());
+        if self.runs.queue.len() < before {
+            self.say("Runs that waited for the volume's statistics were dropped");
         }
     }
 
-    fn add_run(&mut self, name: String, request: RunRequest, output: RunOutput) {
+    fn add_run(&mut self, of: VolumeKey, output: RunOutput) {
         let id = self.runs.next_id;
         self.runs.next_id += 1;
-        let name = self.runs.free_name(name);
+        let name = self.runs.free_name(output.request.title_of_done());
         if output.metrics.violations > 0 {
             self.complain(format!("{name}: {} values miss their bound; see error / tau", output.metrics.violations));
         }
-        self.runs.list.push(Run {
+        if let Some(reached) = output.missed {
+            self.say(format!("{name}: {reached:.4} is the nearest that scaling the tolerances reaches"));
+        }
+        self.settings.autosave_due = true;
+        let mut run = Run {
             id,
             name,
             pinned: false,
-            request,
-            stream: Arc::new(output.stream),
+            request: output.request,
+            stream: Some(output.stream),
             compress: output.compress,
             decompress_seconds: output.decompress_seconds,
+            decompress_kernel_seconds: output.decompress_kernel_seconds,
+            measured_ms: output.measured_ms,
+            predicted_ms: output.predicted_ms,
             metrics: output.metrics,
             reconstruction: Some(output.reconstruction),
             tolerance: Some(Arc::new(output.map)),
-        });
+            lost: None,
+        };
+        if self.document.as_ref().map(Document::key).as_ref() != Some(&of) {
+            // Another volume has been opened since.
+            (run.reconstruction, run.tolerance) = (None, None);
+            self.say(format!("{} is kept with {}", run.name, of.title()));
+            return self.kept_of(&of).runs.push(run);
+        }
+        self.runs.list.push(run);
         if self.compare.b == LayerChoice::Original {
             self.compare.b = LayerChoice::Run(id);
         }
@@ -119,6 +114,7 @@ impl State {
     }
 
     pub(super) fn edit_runs(&mut self, edit: RunEdit) {
+        self.settings.autosave_due |= !matches!(edit, RunEdit::Settings(_) | RunEdit::Sort(_));
         match edit {
             RunEdit::Settings(settings) => self.runs.settings = settings,
             RunEdit::Rename(id, name) => {
@@ -152,116 +148,4 @@ fn without(layer: LayerChoice, id: u64) -> LayerChoice {
         LayerChoice::Difference(a, b) => a == id || b == id,
     };
     if uses { LayerChoice::Original } else { layer }
-}
-
-fn perform(input: &RunInput, control: &Control) -> anyhow::Result<RunOutput> {
-    let RunInput { request, volume, spec, .. } = input;
-    let device: Device = request.device.parse()?;
-    let opened = backend::open(&device)?;
-    let mut map = tolerance_map(input, control)?;
-    let mut provenance = Provenance {
-        writer: format!("blockmgard {}", env!("CARGO_PKG_VERSION")),
-        volume: volume.meta.clone(),
-        roi: Some(serde_json::to_value(spec)?),
-        missing: volume.missing.clone(),
-        ..Default::default()
-    };
-    if request.tolerance != RunTolerance::Regions {
-        provenance.roi = None;
-    }
-    if let Some(goal) = request.matched.goal() {
-        map = job::search(volume, &map, &request.params, &*opened.backend, goal, control)?.map;
-    }
-    let (stream, compress) =
-        job::compress_to_vec(volume, &map, &request.params, &*opened.backend, &provenance, control)?;
-    let archive = Archive::from_bytes(stream.clone())?;
-    let whole = volume.shape.region();
-    let (decoded, decompress_seconds) =
-        job::decompress_volume(&archive, &whole, &*opened.backend, Some(HELD_BYTES), control)?;
-    let reconstruction = decoded.values;
-    let rebuilt = Volume { values: reconstruction.clone(), ..volume.clone() };
-    let comparison = Comparison {
-        original: volume,
-        reconstructed: &rebuilt,
-        tolerance: &map,
-        background: spec.tier_index(&spec.background).filter(|_| map.tiers.len() > 1),
-        compressed_bytes: Some(stream.len() as u64),
-    };
-    let mut metrics = metrics::compare(&comparison, control)?;
-    if request.tolerance != RunTolerance::Regions {
-        metrics.roi_psnr_db = roi_psnr(input, &rebuilt, control)?;
-    }
-    Ok(RunOutput { stream, compress, decompress_seconds, reconstruction, metrics, map })
-}
-
-/// PSNR over the blocks of the spec's regions, for a run that did not use them: so that uniform runs and
-/// runs with regions compare.
-fn roi_psnr(input: &RunInput, rebuilt: &Volume, control: &Control) -> anyhow::Result<Option<f64>> {
-    let RunInput { volume, spec, .. } = input;
-    if !spec.regions.iter().any(|r| r.enabled) {
-        return Ok(None);
-    }
-    let map = regions_map(input, control)?;
-    let comparison = Comparison {
-        original: volume,
-        reconstructed: rebuilt,
-        tolerance: &map,
-        background: spec.tier_index(&spec.background),
-        compressed_bytes: None,
-    };
-    Ok(metrics::compare(&comparison, control)?.roi_psnr_db)
-}
-
-fn regions_map(input: &RunInput, control: &Control) -> anyhow::Result<ToleranceMap> {
-    let analysis = Analysis::new(input.volume.clone(), (*input.stats).clone());
-    Ok(input.spec.resolve_with(&analysis, control)?)
-}
-
-/// One run of a sweep: all finite tolerances times `scale`.
-pub(super) fn sweep_point(input: &RunInput, scale: f64, control: &Control) -> anyhow::Result<SweepPoint> {
-    let opened = backend::open(&input.request.device.parse()?)?;
-    let mut map = tolerance_map(input, control)?;
-    map.tiers.iter_mut().for_each(|t| t.tau *= scale);
-    let (volume, params) = (&input.volume, &input.request.params);
-    let (stream, report) =
-        job::compress_to_vec(volume, &map, params, &*opened.backend, &Provenance::default(), control)?;
-    let archive = Archive::from_bytes(stream)?;
-    let values = decode(&archive, &*opened.backend, control)?;
-    let rebuilt = Volume { values, ..volume.clone() };
-    let comparison = Comparison {
-        original: volume,
-        reconstructed: &rebuilt,
-        tolerance: &map,
-        background: None,
-        compressed_bytes: None,
-    };
-    let psnr_db = metrics::compare(&comparison, control)?.psnr_db;
-    Ok(SweepPoint { scale, bits_per_value: report.bits_per_value, psnr_db })
-}
-
-fn tolerance_map(input: &RunInput, control: &Control) -> anyhow::Result<ToleranceMap> {
-    let RunInput { request, volume, stats, spec } = input;
-    let tiers = spec.resolve_tiers(stats);
-    let uniform = |tau: f64| ToleranceMap::uniform(&volume.shape, tau);
-    Ok(match request.tolerance {
-        RunTolerance::Regions => regions_map(input, control)?,
-        RunTolerance::UniformStrictest => uniform(tiers.iter().map(|t| t.tau).fold(f64::INFINITY, f64::min))?,
-        RunTolerance::UniformBackground => uniform(tiers[0].tau)?,
-    })
-}
-
-/// The whole volume of a stream.
-pub fn decode(archive: &Archive, backend: &dyn backend::Backend, control: &Control) -> anyhow::Result<Values> {
-    let header = archive.header();
-    let region = header.shape.region();
-    Ok(match header.dtype {
-        DType::F32 => {
-            let values = job::decompress_region::<f32>(archive, &region, backend, control)?;
-            Values::F32(Arc::new(VecField::new(values, header.shape.n)))
-        }
-        DType::F64 => {
-            let values = job::decompress_region::<f64>(archive, &region, backend, control)?;
-            Values::F64(Arc::new(VecField::new(values, header.shape.n)))
-        }
-    })
 }

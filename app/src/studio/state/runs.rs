@@ -1,6 +1,7 @@
 //! Compression runs: what is asked, the queue, and what came out.
 
 use super::compare::RunId;
+use super::performing::RunInput;
 use blockmgard::job::{Goal, Report};
 use blockmgard::params::{Budget, Points};
 use blockmgard::volume::Values;
@@ -49,6 +50,8 @@ pub struct RunRequest {
     /// As `--device` takes it.
     pub device: String,
     pub matched: Match,
+    /// The hybrid mode picks the levels that are predicted to encode within these milliseconds.
+    pub budget_ms: Option<f64>,
 }
 
 impl Default for RunRequest {
@@ -59,6 +62,7 @@ impl Default for RunRequest {
             tolerance: RunTolerance::Regions,
             device: "auto".to_owned(),
             matched: Match::Nothing,
+            budget_ms: None,
         }
     }
 }
@@ -104,8 +108,22 @@ impl RunRequest {
         [4, 1, 0].map(|i| presets[i].2.clone())
     }
 
-    /// A name that says what the run is.
+    /// The time budget, which the hybrid mode alone keeps.
+    pub fn budget(&self) -> Option<f64> {
+        self.budget_ms.filter(|_| self.params.mode == Mode::Hybrid)
+    }
+
+    /// A name that says what the run is to be.
     pub fn title(&self) -> String {
+        self.named(self.budget().is_none())
+    }
+
+    /// A name that says what the run is, with the levels that a budget gave.
+    pub fn title_of_done(&self) -> String {
+        self.named(true)
+    }
+
+    fn named(&self, levels: bool) -> String {
         if !self.name.is_empty() {
             return self.name.clone();
         }
@@ -113,7 +131,9 @@ impl RunRequest {
         let method = match p.mode {
             Mode::Hybrid => {
                 let basis = if p.basis == Basis::Projection { " proj." } else { "" };
-                format!("Hybrid L{} M{}{basis}", p.local_levels, p.global_levels)
+                let levels = if levels { format!(" L{} M{}", p.local_levels, p.global_levels) } else { String::new() };
+                let budget = self.budget().map_or_else(String::new, |ms| format!(" in {ms} ms"));
+                format!("Hybrid{levels}{basis}{budget}")
             }
             Mode::Pyramid => format!("Pyramid {}", p.tile),
         };
@@ -149,11 +169,34 @@ pub enum Column {
     Bits,
     Compress,
     Decompress,
+    Time,
     Error,
     Psnr,
     RoiPsnr,
     Ssim,
     Device,
+}
+
+/// The bytes of a stream, and the name that a project keeps them under.
+#[derive(Clone)]
+pub struct Stream {
+    pub bytes: Arc<Vec<u8>>,
+    pub name: String,
+}
+
+impl Stream {
+    /// Names them after their content. Reads them all: not for the UI thread.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        use std::hash::Hasher;
+        let mut hash = rustc_hash::FxHasher::default();
+        hash.write(&bytes);
+        let name = format!("{:016x}.bmg", hash.finish());
+        Self { bytes: Arc::new(bytes), name }
+    }
+    /// Whether a file is named like one of these.
+    pub fn is_name(name: &str) -> bool {
+        name.strip_suffix(".bmg").is_some_and(|n| n.len() == 16 && n.bytes().all(|b| b.is_ascii_hexdigit()))
+    }
 }
 
 /// One finished run.
@@ -162,18 +205,30 @@ pub struct Run {
     pub name: String,
     pub pinned: bool,
     pub request: RunRequest,
-    pub stream: Arc<Vec<u8>>,
+    /// Absent when a project's stream was not found again.
+    pub stream: Option<Stream>,
     pub compress: Report,
     /// Wall seconds of decoding the whole volume into memory.
     pub decompress_seconds: f64,
+    /// What the device's kernels took of that, where the device tells.
+    pub decompress_kernel_seconds: Option<f64>,
+    /// Milliseconds of encoding in the device's kernels (on the CPU, in the backend).
+    pub measured_ms: f64,
+    /// The same as the device's stage models predicted it; hybrid mode on a device that was measured.
+    pub predicted_ms: Option<f64>,
     pub metrics: metrics::Report,
     pub reconstruction: Option<Values>,
     pub tolerance: Option<Arc<ToleranceMap>>,
+    /// Why the values cannot be shown.
+    pub lost: Option<String>,
 }
 
 impl Run {
     pub fn decompress_gbps(&self) -> f64 {
         self.compress.original_bytes as f64 / 1e9 / self.decompress_seconds.max(1e-9)
+    }
+    pub fn decompress_kernel_gbps(&self) -> Option<f64> {
+        self.decompress_kernel_seconds.map(|s| self.compress.original_bytes as f64 / 1e9 / s.max(1e-9))
     }
     /// The figure of a column, for sorting; names sort apart.
     pub fn figure(&self, column: Column) -> f64 {
@@ -183,6 +238,7 @@ impl Run {
             Column::Bits => self.compress.bits_per_value,
             Column::Compress => self.compress.gbps,
             Column::Decompress => self.decompress_gbps(),
+            Column::Time => self.measured_ms,
             Column::Error => self.metrics.max_error_over_tau,
             Column::Psnr => self.metrics.psnr_db,
             Column::RoiPsnr => self.metrics.roi_psnr_db.unwrap_or(f64::NAN),
@@ -191,10 +247,17 @@ impl Run {
     }
 }
 
-/// All runs of the session.
+/// A run in the queue, with all that it needs as it was when the user asked for it; without that while the volume's
+/// statistics are missing.
+pub struct Waiting {
+    pub request: RunRequest,
+    pub(super) input: Option<RunInput>,
+}
+
+/// The runs of the open volume.
 pub struct Runs {
     pub list: Vec<Run>,
-    pub queue: VecDeque<RunRequest>,
+    pub queue: VecDeque<Waiting>,
     /// What the run panel is set to.
     pub settings: RunRequest,
     pub sort: Option<(Column, bool)>,

@@ -1,7 +1,7 @@
 //! The bundled sample: a real volume and a spec with three tiers, ready to paint on.
 
-use super::State;
 use super::document::Document;
+use super::{Origin, State};
 use crate::studio::data::memory::MemoryDataset;
 use blockmgard::Shape;
 use blockmgard::roi::RoiSpec;
@@ -44,7 +44,7 @@ impl State {
         match open() {
             Ok((document, spec)) => {
                 self.set_document(document);
-                self.load_spec(spec, Default::default());
+                self.load_spec(spec, Default::default(), Origin::File);
             }
             Err(error) => self.complain(format!("The sample cannot be opened: {error:#}")),
         }

@@ -58,6 +58,12 @@ impl Slices {
         self.labels.clear();
     }
 
+    /// Values have changed: what is on screen stays until it is read anew.
+    pub fn ask_again(&mut self) {
+        self.asked.clear();
+        self.asked_labels.clear();
+    }
+
     /// Asks for a slice unless it is there or on its way. `layer_id` changes when the layer's content does.
     pub fn want(
         &mut self,

@@ -6,12 +6,12 @@ use crate::studio::data::gradient::GradientField;
 use crate::studio::roi::block_mask::{BlockMask, Delta};
 use crate::studio::roi::block_set::Coverage;
 use crate::studio::roi::history::Step;
-use crate::studio::roi::model::{RegionId, RegionKind, Roi};
+use crate::studio::roi::model::{RegionId, RegionItem, RegionKind, Roi};
 use crate::studio::roi::shape::{Shape, Snapped};
 use blockmgard::roi::Geometry;
 use blockmgard::volume::Values;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 
 /// A stroke under way.
 pub struct Stroke {
@@ -23,10 +23,16 @@ pub struct Stroke {
     before: Option<Roi>,
     deltas: FxHashMap<RegionId, Delta>,
     last: Option<[f64; 3]>,
+    /// Where the pointer has been while a worker was reading a mask.
+    waiting: Vec<[f64; 3]>,
+    /// The button is up.
+    released: bool,
 }
 
 impl State {
     pub(super) fn begin_stroke(&mut self, erase: bool, axis: usize) {
+        // Of the one before, points may still wait.
+        self.end_stroke();
         self.apply_morph();
         let Some(shape) = self.document.as_ref().map(|d| d.volume.shape) else { return };
         let mut before = None;
@@ -40,12 +46,21 @@ impl State {
                 id
             }
         });
-        self.stroke = Some(Stroke { erase, axis, target, before, deltas: FxHashMap::default(), last: None });
+        self.stroke = Some(Stroke {
+            erase,
+            axis,
+            target,
+            before,
+            deltas: FxHashMap::default(),
+            last: None,
+            waiting: vec![],
+            released: false,
+        });
     }
 
     /// View in which a stroke is under way.
     pub fn stroke_axis(&self) -> Option<usize> {
-        self.stroke.as_ref().map(|s| s.axis)
+        self.stroke.as_ref().filter(|s| !s.released).map(|s| s.axis)
     }
 
     /// The selected painted region of the chosen tier, or any other painted one of it.
@@ -58,15 +73,43 @@ impl State {
     }
 
     pub(super) fn extend_stroke(&mut self, points: &[[f64; 3]]) {
+        let Some(stroke) = &mut self.stroke else { return };
+        stroke.waiting.extend(points);
+        self.continue_stroke(false);
+    }
+
+    /// Paints where the pointer has been. A mask that a worker is reading just now is waited for only if `at_once`: else the points
+    /// are, so that no frame depends on how the system schedules the worker.
+    pub(super) fn continue_stroke(&mut self, at_once: bool) {
         let Some(mut stroke) = self.stroke.take() else { return };
-        for &point in points {
-            for center in self.stamps(stroke.last, point) {
-                self.stamp(&mut stroke, center);
+        if !stroke.waiting.is_empty() {
+            let targets = self.stroke_targets(&stroke);
+            let masks = targets.iter().map(|(_, mask)| mask);
+            let guards: Option<Vec<_>> =
+                masks.map(|mask| if at_once { Some(write(mask)) } else { try_write(mask) }).collect();
+            if let Some(mut guards) = guards {
+                for point in std::mem::take(&mut stroke.waiting) {
+                    for center in self.stamps(stroke.last, point) {
+                        self.stamp(&mut stroke, &targets, &mut guards, center);
+                    }
+                    stroke.last = Some(point);
+                }
+                self.roi_version += 1;
             }
-            stroke.last = Some(point);
         }
+        let done = stroke.released && stroke.waiting.is_empty();
         self.stroke = Some(stroke);
-        self.roi_version += 1;
+        if done {
+            self.finish_stroke();
+        }
+    }
+
+    /// The button is up: the stroke is done when its last points are painted.
+    pub(super) fn release_stroke(&mut self) {
+        if let Some(stroke) = &mut self.stroke {
+            stroke.released = true;
+        }
+        self.continue_stroke(false);
     }
 
     /// Stamp positions from the last point to the next, close enough to leave no notches.
@@ -89,29 +132,34 @@ impl State {
         }
     }
 
-    fn stamp(&mut self, stroke: &mut Stroke, center: [f64; 3]) {
-        let brush = self.brush_at(center, stroke.axis);
+    /// The masks that a stroke changes: its own, and those that it takes voxels out of.
+    fn stroke_targets(&self, stroke: &Stroke) -> Vec<(RegionId, Arc<RwLock<BlockMask>>)> {
         let (max_abs, range) = self.scales();
         let rank = self.roi.strictness(max_abs, range);
         let tier = self.tools.tier;
-        let ids: Vec<RegionId> = self
-            .roi
-            .painted()
-            .filter(|(r, _)| r.on)
-            .filter(|(r, _)| {
-                let stricter = rank.get(r.tier) > rank.get(tier);
-                stroke.target == Some(r.id) || stroke.erase || (!self.tools.protect && stricter)
-            })
-            .map(|(r, _)| r.id)
-            .collect();
-        for id in ids {
-            let on = stroke.target == Some(id);
-            let delta = stroke.deltas.entry(id).or_default();
+        let changes = |r: &RegionItem| {
+            let stricter = rank.get(r.tier) > rank.get(tier);
+            r.on && (stroke.target == Some(r.id) || stroke.erase || (!self.tools.protect && stricter))
+        };
+        self.roi.painted().filter(|(r, _)| changes(r)).map(|(r, mask)| (r.id, mask.clone())).collect()
+    }
+
+    fn stamp(
+        &mut self,
+        stroke: &mut Stroke,
+        targets: &[(RegionId, Arc<RwLock<BlockMask>>)],
+        masks: &mut [RwLockWriteGuard<BlockMask>],
+        center: [f64; 3],
+    ) {
+        let brush = self.brush_at(center, stroke.axis);
+        for ((id, _), mask) in targets.iter().zip(masks) {
+            let on = stroke.target == Some(*id);
+            let delta = stroke.deltas.entry(*id).or_default();
             if on && self.tools.masked {
                 let inside = self.inside_interval(&*brush, self.mask_interval());
-                paint_region(&mut self.roi, id, &inside, true, delta);
+                paint_region(&mut self.roi, *id, mask, &inside, true, delta);
             } else {
-                paint_region(&mut self.roi, id, &*brush, on, delta);
+                paint_region(&mut self.roi, *id, mask, &*brush, on, delta);
             }
         }
     }
@@ -141,7 +189,13 @@ impl State {
         inside
     }
 
+    /// Ends a stroke at once, for what must not wait.
     pub(super) fn end_stroke(&mut self) {
+        self.continue_stroke(true);
+        self.finish_stroke();
+    }
+
+    fn finish_stroke(&mut self) {
         let Some(stroke) = self.stroke.take() else { return };
         let name = if stroke.erase { "eraser stroke" } else { "brush stroke" };
         let painted = stroke.deltas.values().any(|d| d.cells.values().any(|c| *c != [0; 8]));
@@ -152,6 +206,7 @@ impl State {
                 let lists = before.map(|b| (b, self.roi.clone()));
                 self.history.push(Step { name, lists, strokes: stroke.deltas.into_iter().collect() });
                 self.settings.autosave_due = true;
+                self.regions_are_work = true;
             }
         }
         self.roi_version += 1;
@@ -185,14 +240,25 @@ fn read_row(values: &Values, [z, y, x]: [usize; 3], len: usize) -> Vec<f64> {
     })
 }
 
+fn write(mask: &RwLock<BlockMask>) -> RwLockWriteGuard<'_, BlockMask> {
+    mask.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `None` while another thread reads the mask.
+fn try_write(mask: &RwLock<BlockMask>) -> Option<RwLockWriteGuard<'_, BlockMask>> {
+    match mask.try_write() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 /// Paints one region and keeps its block coverage in step.
-fn paint_region(roi: &mut Roi, id: RegionId, shape: &dyn Shape, on: bool, delta: &mut Delta) {
+fn paint_region(roi: &mut Roi, id: RegionId, mask: &mut BlockMask, shape: &dyn Shape, on: bool, delta: &mut Delta) {
     let Some(region) = roi.region_mut(id) else { return };
-    let RegionKind::Painted(mask) = &region.kind else { return };
-    let mut mask = mask.write().unwrap_or_else(|p| p.into_inner());
     mask.paint(shape, on, delta);
     let coverage = region.coverage.get_or_insert_with(|| Arc::new(mask.coverage()));
-    refresh_coverage(&mask, shape, Arc::make_mut(coverage));
+    refresh_coverage(mask, shape, Arc::make_mut(coverage));
 }
 
 /// Coverage of the blocks that a shape may have touched.

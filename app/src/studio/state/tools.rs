@@ -113,6 +113,11 @@ impl Default for Tools {
 }
 
 impl Tools {
+    /// Whether the threshold interval is still the one that the program starts with.
+    pub fn has_first_interval(&self) -> bool {
+        let first = Self::default();
+        (self.measure, self.lo, self.hi) == (first.measure, first.lo, first.hi)
+    }
     pub fn pick(&mut self, tool: Tool) {
         if tool != self.tool {
             self.previous = self.tool;

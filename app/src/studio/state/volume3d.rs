@@ -53,6 +53,10 @@ impl Volume3d {
         }
         None
     }
+    /// Values have changed.
+    pub fn ask_again(&mut self) {
+        self.asked = None;
+    }
     pub fn is_idle(&self) -> bool {
         self.worker.is_idle()
     }

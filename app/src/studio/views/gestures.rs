@@ -174,61 +174,86 @@ fn paint(ui: &Ui, state: &State, response: &Response, t: &PlaneTransform, rect: 
         ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
         marks::brush(&ui.painter_at(rect), state, t, t.position(p, index), erase_tool || secondary);
     }
-    let pressed = ui.input(|i| {
-        let button = |b| i.pointer.button_pressed(b);
-        button(PointerButton::Primary) || button(PointerButton::Secondary)
-    });
-    // The swipe line takes no press before the frame that first draws it; such a press was still meant for the line.
-    let on_swipe = ui.input(|i| i.pointer.press_origin()).zip(marks::swipe_area(state, rect));
-    let on_swipe = on_swipe.is_some_and(|(p, area)| area.contains(p));
-    if pressed && !on_swipe && response.contains_pointer() && response.is_pointer_button_down_on() {
-        state.commands.send(Command::StrokeBegin { erase: erase_tool || secondary, axis: t.axis });
-    }
-    if response.is_pointer_button_down_on() && !ui.input(|i| i.pointer.middle_down()) {
-        // Every event of the frame counts, so that fast strokes stay round.
-        let moves: Vec<Pos2> = ui.input(|i| {
-            let position = |e: &Event| match e {
-                Event::PointerMoved(p) => Some(*p),
-                Event::PointerButton { pos, pressed: true, .. } => Some(*pos),
-                _ => None,
-            };
-            i.events.iter().filter_map(position).collect()
-        });
-        if !moves.is_empty() {
-            let points = moves.iter().map(|p| t.position(*p, index)).collect();
-            state.commands.send(Command::StrokeTo(points));
+    let mut active = state.stroke_axis() == Some(t.axis);
+    let mut points = vec![];
+    for touch in touches(ui, state, rect) {
+        match touch {
+            Touch::Press(p, button) if !active => {
+                let erase = erase_tool || button == PointerButton::Secondary;
+                state.commands.send(Command::StrokeBegin { erase, axis: t.axis });
+                points.push(t.position(p, index));
+                active = true;
+            }
+            Touch::Move(p) if active => points.push(t.position(p, index)),
+            Touch::Release(p) if active => {
+                points.push(t.position(p, index));
+                state.commands.send(Command::StrokeTo(std::mem::take(&mut points)));
+                state.commands.send(Command::StrokeEnd);
+                active = false;
+            }
+            _ => {}
         }
     }
-    let released = ui.input(|i| i.pointer.any_released());
-    if released && state.stroke_axis() == Some(t.axis) {
-        state.commands.send(Command::StrokeEnd);
+    if !points.is_empty() {
+        state.commands.send(Command::StrokeTo(points));
     }
 }
 
+/// What the pointer did in a frame.
+enum Touch {
+    /// A button but the middle one went down on the view.
+    Press(Pos2, PointerButton),
+    Move(Pos2),
+    Release(Pos2),
+}
+
+/// All of a frame in its order: on a busy machine a whole stroke, or the end of one and the start of the next, may lie in one
+/// frame, and fast strokes stay round.
+fn touches(ui: &Ui, state: &State, rect: Rect) -> Vec<Touch> {
+    // The edges belong to those who drag views larger. The swipe line takes no press before the frame that first draws it; such
+    // a press was still meant for the line.
+    let (inner, line) = (rect.shrink(3.0), marks::swipe_area(state, rect));
+    let ours = |p: Pos2| {
+        let layer = ui.ctx().layer_id_at(p);
+        inner.contains(p) && line.is_none_or(|l| !l.contains(p)) && layer.is_none_or(|l| l == ui.layer_id())
+    };
+    let touch = |event: Event| match event {
+        Event::PointerButton { button: PointerButton::Middle, .. } => None,
+        Event::PointerButton { pos, button, pressed: true, .. } => ours(pos).then_some(Touch::Press(pos, button)),
+        Event::PointerButton { pos, pressed: false, .. } => Some(Touch::Release(pos)),
+        Event::PointerMoved(pos) => Some(Touch::Move(pos)),
+        _ => None,
+    };
+    ui.input(|i| i.events.clone()).into_iter().filter_map(touch).collect()
+}
+
 fn drag_shape(ui: &Ui, state: &State, response: &Response, t: &PlaneTransform, rect: Rect) {
-    ui.ctx().set_cursor_icon(if response.contains_pointer() {
-        egui::CursorIcon::Crosshair
-    } else {
-        egui::CursorIcon::Default
-    });
+    if response.contains_pointer() {
+        ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
+    }
     let id = Id::unique(("shape start", t.axis));
-    if response.drag_started_by(PointerButton::Primary)
-        && let Some(p) = ui.input(|i| i.pointer.press_origin())
-    {
-        ui.data_mut(|d| d.insert_temp(id, p));
-    }
-    let (Some(from), Some(to)) = (ui.data(|d| d.get_temp::<Pos2>(id)), response.interact_pointer_pos()) else { return };
-    if response.dragged_by(PointerButton::Primary) {
-        marks::dragged_shape(&ui.painter_at(rect), state, from, to);
-    }
-    if response.drag_stopped_by(PointerButton::Primary) {
-        ui.data_mut(|d| d.remove_temp::<Pos2>(id));
-        if let Some((stem, kind)) = shape_between(state, t, from, to) {
-            let name = state.roi.free_name(stem);
-            state.commands.send(Command::AddRegion { name, kind });
+    let mut from = ui.data(|d| d.get_temp::<Option<Pos2>>(id)).flatten();
+    for touch in touches(ui, state, rect) {
+        match touch {
+            Touch::Press(p, PointerButton::Primary) => from = Some(p),
+            Touch::Release(p) => {
+                let shape = from.take().filter(|f| f.distance(p) > CLICK).and_then(|f| shape_between(state, t, f, p));
+                if let Some((stem, kind)) = shape {
+                    let name = state.roi.free_name(stem);
+                    state.commands.send(Command::AddRegion { name, kind });
+                }
+            }
+            _ => {}
         }
     }
+    ui.data_mut(|d| d.insert_temp(id, from));
+    if let (Some(from), Some(to)) = (from, ui.input(|i| i.pointer.latest_pos())) {
+        marks::dragged_shape(&ui.painter_at(rect), state, from, to);
+    }
 }
+
+/// Points that the pointer may move between press and release of a click.
+const CLICK: f32 = 3.0;
 
 /// The box or ellipsoid between two corners on the slice, as deep as the tool says.
 fn shape_between(state: &State, t: &PlaneTransform, from: Pos2, to: Pos2) -> Option<(&'static str, RegionKind)> {

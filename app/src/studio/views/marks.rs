@@ -74,9 +74,10 @@ pub fn comparison(ui: &mut Ui, state: &State, rect: Rect, parts: &[Part]) {
     let ink = ui.visuals().strong_text_color();
     for part in parts {
         if let Some(&choice) = state.shown_layers().get(part.slot) {
-            let at = part.clip.center_bottom() - vec2(0.0, 8.0);
+            // At the left: the inset is at the right.
+            let at = part.clip.left_bottom() + vec2(10.0, -8.0);
             let text = state.layer_legend(choice);
-            label(&ui.painter_at(part.clip), at, Align2::CENTER_BOTTOM, &text, &font, ink, ui.visuals());
+            label(&ui.painter_at(part.clip), at, Align2::LEFT_BOTTOM, &text, &font, ink, ui.visuals());
         }
     }
     if let Some(area) = swipe_area(state, rect) {

@@ -124,31 +124,38 @@ fn project(camera: &Camera, half: [f32; 3], rect: Rect, corner: [f32; 3]) -> Pos
     rect.center() + vec2(x * rect.height() / 2.0, -y * rect.height() / 2.0)
 }
 
+/// Edges of the box on a picture of the given place and size, and where the names of axes 0, 1 and 2 stand.
+pub fn box_lines(state: &State, camera: &Camera, rect: Rect) -> ([[Pos2; 2]; 12], [Pos2; 3]) {
+    let half = half_size(state);
+    let edge = |i: usize| {
+        let (axis, a, b) = (i / 4, if i & 1 == 0 { -1.0 } else { 1.0 }, if i & 2 == 0 { -1.0 } else { 1.0 });
+        [-1.0, 1.0].map(|v| {
+            let mut corner = [v; 3];
+            (corner[(axis + 1) % 3], corner[(axis + 2) % 3]) = (a, b);
+            project(camera, half, rect, corner)
+        })
+    };
+    let name = |axis: usize| {
+        let mut corner = [-1.0; 3];
+        corner[2 - axis] = 1.12;
+        project(camera, half, rect, corner)
+    };
+    (std::array::from_fn(edge), std::array::from_fn(name))
+}
+
 /// Edges of the box and names of the axes.
 fn outline(ui: &Ui, state: &State, camera: &Camera, rect: Rect) {
     let painter = ui.painter_at(rect);
-    let half = half_size(state);
     let stroke = Stroke::new(1.0, ui.visuals().weak_text_color().gamma_multiply(0.5));
-    for axis in 0..3 {
-        for (a, b) in [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)] {
-            let end = |v: f32| {
-                let mut corner = [a, b, a];
-                (corner[(axis + 1) % 3], corner[(axis + 2) % 3]) = (a, b);
-                corner[axis] = v;
-                project(camera, half, rect, corner)
-            };
-            painter.line_segment([end(-1.0), end(1.0)], stroke);
-        }
+    let (edges, places) = box_lines(state, camera, rect);
+    for edge in edges {
+        painter.line_segment(edge, stroke);
     }
     let Some(document) = &state.document else { return };
-    let names = document.axis_names();
-    for (axis, name) in [2, 1, 0].into_iter().enumerate() {
-        let mut corner = [-1.0; 3];
-        corner[axis] = 1.12;
-        let at = project(camera, half, rect, corner);
+    for (axis, (name, at)) in document.axis_names().iter().zip(places).enumerate() {
         // The axis colours are too light for a light plate.
-        let ink = if state.dark { theme::color(theme::AXIS_COLORS[name]) } else { ui.visuals().strong_text_color() };
-        marks::label(&painter, at, Align2::CENTER_CENTER, &names[name], &FontId::proportional(11.5), ink, ui.visuals());
+        let ink = if state.dark { theme::color(theme::AXIS_COLORS[axis]) } else { ui.visuals().strong_text_color() };
+        marks::label(&painter, at, Align2::CENTER_CENTER, name, &FontId::proportional(11.5), ink, ui.visuals());
     }
 }
 
