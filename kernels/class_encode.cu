@@ -287,11 +287,21 @@ template <class D> struct StreamEncoder {
         const D *deltas = (const D *)a.delta + 8 * (u64)unit.x;
         const uint4 *entries = (const uint4 *)((const char *)tables.entries + (unit.z & 0xffff)) + tables.by_token;
         const D escape = (unit.z >> 16) - 1;
-        for (u32 round = (len + lanes - 1) / lanes; round-- > 0;) {
-            const u32 node = round * lanes + lane;
-            const bool takes_part = lane < lanes && node < len;
-            const D token = takes_part ? deltas[node] >> width : 0;
-            rans.put(takes_part ? entries[(u32)(token < escape ? token : escape)] : tables.entries[IDLE_AT]);
+        constexpr u32 TOGETHER = 4;
+        for (u32 rounds = (len + lanes - 1) / lanes; rounds > 0; rounds -= min(rounds, TOGETHER)) {
+            D token[TOGETHER];
+            bool takes_part[TOGETHER];
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; k++) {
+                const u32 node = (rounds - 1 - k) * lanes + lane;
+                takes_part[k] = k < rounds && lane < lanes && node < len;
+                token[k] = takes_part[k] ? deltas[node] >> width : 0;
+            }
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; k++) {
+                if (k >= rounds) break;
+                rans.put(takes_part[k] ? entries[(u32)(token[k] < escape ? token[k] : escape)] : tables.entries[IDLE_AT]);
+            }
         }
     }
     // The run of units of one step that ends at `end`, at most `lanes`: its first unit, and in `round` how the lane's one is coded.
