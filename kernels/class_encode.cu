@@ -1,6 +1,9 @@
 // The class coder, encoding: the streams of each chunk, interleaved rANS with one warp a stream.
 #include "class.cuh"
 
+// Warps of a block at most: with 32 of them there are too few registers to count lanes and store behind the next states' backs.
+constexpr u32 ENCODER_WARPS = 28;
+
 // Rounds that are loaded and turned into table entries together: a unit of 8^3 nodes without its 4^3 coarse ones has 14.
 constexpr u32 BATCH = 7;
 
@@ -112,15 +115,15 @@ struct Encoder {
     __device__ __forceinline__ void put(const uint4 &e) {
         const bool full = state >= e.x;
         const u32 mask = __ballot_sync(FULL, full);
-        store();
-        last_state = state;
-        last_total = __popc(mask);
-        last_rank = __popc(mask & below);
-        last_full = full;
-        const u32 x = full ? state >> 16 : state;
+        const u32 old = state, x = full ? state >> 16 : state;
         // shifts by the low 5 bits
         const u32 quotient = __funnelshift_r(__umulhi(x, e.y), 0, e.w);
         state = quotient * (e.w >> 8) + (x + e.z);
+        store();
+        last_state = old;
+        last_total = __popc(mask);
+        last_rank = __popc(mask & below);
+        last_full = full;
     }
     __device__ __forceinline__ void store() {
         count += last_total;
@@ -443,5 +446,5 @@ template <class D> __device__ void encode_streams(const CoderArguments &a) {
     for (u32 s = queue.take(); s < count; s = queue.take()) encode_stream<D>(a, s, tables, mine, ring_size - 1);
 }
 
-extern "C" __global__ void __launch_bounds__(1024) encode_streams_32(const CoderArguments a) { encode_streams<u32>(a); }
-extern "C" __global__ void __launch_bounds__(1024) encode_streams_64(const CoderArguments a) { encode_streams<u64>(a); }
+extern "C" __global__ void __launch_bounds__(32 * ENCODER_WARPS) encode_streams_32(const CoderArguments a) { encode_streams<u32>(a); }
+extern "C" __global__ void __launch_bounds__(32 * ENCODER_WARPS) encode_streams_64(const CoderArguments a) { encode_streams<u64>(a); }

@@ -9,7 +9,9 @@ use crate::Result;
 use crate::entropy::class::tables::{EXACT_CLASS, PROB_SUM, TABLES, Table, class_group};
 
 /// Warps of a block that codes streams: they share the tables. As in class.cuh.
-pub const STREAM_WARPS: u32 = 32;
+const STREAM_WARPS: u32 = 32;
+/// Most warps of a block that encodes streams, as in class_encode.cu.
+const ENCODER_WARPS: u32 = 28;
 
 /// Bytes of a table by its slots, or by its tokens.
 const SLOTS_BYTES: usize = 8192;
@@ -111,7 +113,7 @@ impl Coder {
             + 4 * (self.class_entries + PROB_SUM as usize + tables.next_multiple_of(4));
         let per_warp = 16 * 32 + 4 * (units_in_tile + 32).next_power_of_two() as usize;
         let fits = |warps: &u32| fixed + *warps as usize * per_warp <= gpu.shared_per_block;
-        let warps = [STREAM_WARPS, STREAM_WARPS / 2].into_iter().find(fits).unwrap_or(STREAM_WARPS / 4);
+        let warps = [ENCODER_WARPS, ENCODER_WARPS / 2].into_iter().find(fits).unwrap_or(ENCODER_WARPS / 4);
         (warps, fixed + warps as usize * per_warp)
     }
     /// The blocks of the decoder: see `Memory` in class_decode.cu.

@@ -3,7 +3,7 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Chunk, CoderArguments, Stream, Tile, UnitRecord};
-use super::coder::{Coder, READ_AHEAD, STREAM_WARPS};
+use super::coder::{Coder, READ_AHEAD};
 use super::level::{Shapes, Span, Worklist};
 use crate::Result;
 use crate::entropy::class::chunk::{BITS_PER_LANE, LEAST_BITS_PER_LANE, MAX_STREAMS, NODES_PER_LANE};
@@ -162,7 +162,8 @@ impl Coding {
         // as many blocks as run at a time: each takes the same share
         let (choosing, listing) = (gpu.multiprocessors * 5, gpu.multiprocessors * 8);
         let units = self.tile_count.saturating_mul(a.units_in_tile);
-        let streams = (self.chunk_count * MAX_STREAMS as u32).div_ceil(STREAM_WARPS).min(gpu.multiprocessors);
+        // a few streams go to as many multiprocessors
+        let streams = (self.chunk_count * MAX_STREAMS as u32).min(gpu.multiprocessors);
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
         unsafe {
             gpu.launch(choose, self.tile_count.div_ceil(WARPS).min(choosing), BLOCK, 0, &a)?;
