@@ -174,6 +174,7 @@ impl<T: Real> Pyramid<T> {
             self.stages[0].values = Buffer::default();
             self.result = Buffer::default();
             self.coarse = Buffer::default();
+            self.coarse = Buffer::default();
             self.slabs.memory = Default::default();
         }
         // Memory that was given back is there once the stream has passed it, and copies on other streams need it now.
