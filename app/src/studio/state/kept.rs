@@ -70,8 +70,14 @@ impl State {
         let roi =
             if with_regions && self.regions_are_work && !self.roi.regions.is_empty() { self.spec().ok() } else { None };
         let mut runs = std::mem::take(&mut self.runs.list);
-        // They are in the stream, and memory is for the volume on screen.
-        runs.iter_mut().for_each(|r| (r.reconstruction, r.tolerance) = (None, None));
+        for run in &mut runs {
+            // They are in the stream, and memory is for the volume on screen.
+            (run.reconstruction, run.tolerance) = (None, None);
+            if run.stream.is_some() {
+                // What was cancelled, or had no room, is tried again.
+                run.lost = None;
+            }
+        }
         let sweeps = std::mem::take(&mut self.plots.sweeps);
         if roi.is_none() && runs.is_empty() && sweeps.is_empty() {
             return;
