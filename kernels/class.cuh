@@ -147,13 +147,15 @@ struct CoderArguments {
     u32 *order;
     u32 tile_count, chunk_count, slots, bits, units_in_tile;
     // What a lane should have: see Split in codec/entropy/class/chunk.rs.
-    u32 bits_per_lane, nodes_per_lane, least_bits_per_lane;
+    u32 bits_per_lane, nodes_per_lane[2], least_bits_per_lane[2];
     // So many of the tables of symbols stand in the decoder's shared memory by their slots, the others by their tokens.
     u32 tables_by_slots, unused;
 };
 
-__device__ __forceinline__ u32 lanes_of(u32 code) { return min(1u << (code - 1), MAX_LANES); }
-__device__ __forceinline__ u32 streams_of(u32 code) { return (1u << (code - 1)) / lanes_of(code); }
+// From the code of a chunk: up to 16 lanes of one stream, then streams of 32.
+constexpr u32 ONE_STREAM = 6;
+__device__ __forceinline__ u32 lanes_of(u32 code) { return code < ONE_STREAM ? 1u << (code - 1) : MAX_LANES; }
+__device__ __forceinline__ u32 streams_of(u32 code) { return code < ONE_STREAM ? 1 : code - ONE_STREAM + 1; }
 
 // Decoding: numbers of streams in 32 lists, the longest streams in the first.
 struct StreamOrder {

@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(256) parse_chunks(const CoderArgume
     const u32 bytes = exists ? a.chunks[c].bytes : 0;
     const u8 *payload = a.output + offset;
     const u32 code = bytes > 0 ? payload[0] : 255, flags = bytes > 1 ? payload[1] : 255;
-    const bool coded = code >= 1 && code <= 10 && flags <= (HAS_LISTS | WIDE_SIZES);
+    const bool coded = code >= 1 && code < ONE_STREAM + MAX_STREAMS && flags <= (HAS_LISTS | WIDE_SIZES);
     const u32 lanes = coded ? lanes_of(code) : 0, streams = coded ? streams_of(code) : 0;
     const u32 width = flags & WIDE_SIZES ? 4 : 2, sizes = flags & HAS_LISTS ? 4 : 1, header = 2 + streams * sizes * width;
     Stream stream = {c, s, 0, 0, 0, 0, 0, 0};

@@ -20,12 +20,13 @@ extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArgum
     for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
         Chunk &chunk = a.chunks[c];
         if (chunk.code == 0) continue;
-        const u64 bits = chunk.cost >> 12, by_nodes = min((u64)(chunk.coded / a.nodes_per_lane), bits / a.least_bits_per_lane);
-        const u64 lanes = max(bits / a.bits_per_lane, by_nodes);
+        const u64 bits = chunk.cost >> 12;
+        u64 lanes = bits / a.bits_per_lane;
+        for (u32 k = 0; k < 2; k++) lanes = max(lanes, min((u64)(chunk.coded / a.nodes_per_lane[k]), bits / a.least_bits_per_lane[k]));
         const u32 most = MAX_LANES * min(max(chunk.tile_end - chunk.tile, 1u), MAX_STREAMS);
         const u32 clamped = lanes < 1 ? 1 : lanes > most ? most : (u32)lanes;
-        chunk.code = 1 + (31 - __clz((i32)clamped));
-        atomicAdd(&next[kind_of_length(chunk.coded >> (chunk.code - 1))], streams_of(chunk.code));
+        chunk.code = clamped < MAX_LANES ? bit_length(clamped) : ONE_STREAM - 1 + clamped / MAX_LANES;
+        atomicAdd(&next[kind_of_length(chunk.coded / (lanes_of(chunk.code) * streams_of(chunk.code)))], streams_of(chunk.code));
     }
     __syncthreads();
     u64 total;
@@ -36,7 +37,8 @@ extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArgum
     for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
         Chunk &chunk = a.chunks[c];
         if (chunk.code == 0) continue;
-        const u32 streams = streams_of(chunk.code), first = atomicAdd(&next[kind_of_length(chunk.coded >> (chunk.code - 1))], streams);
+        const u32 streams = streams_of(chunk.code);
+        const u32 first = atomicAdd(&next[kind_of_length(chunk.coded / (lanes_of(chunk.code) * streams))], streams);
         chunk.stream = first;
         for (u32 s = 0; s < streams; s++) a.streams[first + s].chunk = c, a.streams[first + s].index = s;
     }

@@ -11,17 +11,20 @@ use crate::{Error, Result};
 /// Most streams of a chunk.
 pub(crate) const MAX_STREAMS: usize = 16;
 /// A lane costs about 24 bits (its first and last state); it is worth it from this many bits of payload on.
-pub(crate) const BITS_PER_LANE: u64 = 1200;
-/// A decoder that runs all lanes at once takes as long as a lane has nodes: beyond this many there are more lanes, as long as
-/// each still has [`LEAST_BITS_PER_LANE`].
-pub(crate) const NODES_PER_LANE: u64 = 2048;
-pub(crate) const LEAST_BITS_PER_LANE: u64 = 200;
+pub(crate) const BITS_PER_LANE: u64 = 1500;
+/// A decoder that runs all lanes at once takes as long as the longest lane has nodes. So there is a lane for so many coded
+/// nodes, as long as each still has so many bits: few nodes where bits are many, more where they are few.
+pub(crate) const LANE_NODES_AND_BITS: [(u64, u64); 2] = [(1000, 800), (2048, 200)];
+
+/// The code of one stream of 32 lanes, less one.
+const ONE_STREAM: u8 = MAX_LANES.ilog2() as u8;
 
 /// Header flags.
 pub(crate) const HAS_LISTS: u8 = 1;
 pub(crate) const WIDE_SIZES: u8 = 2;
 
-/// Streams and lanes of a chunk, from the code in its first byte: 2^(code - 1) lanes in all.
+/// Streams and lanes of a chunk, from the code in its first byte: 1, 2, 4, 8, 16 lanes of one stream, then 1, 2, 3, .. streams of
+/// 32 lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Split {
     pub(crate) code: u8,
@@ -31,24 +34,21 @@ impl Split {
     /// For an estimated payload of `bits` bits that codes `nodes` nodes.
     pub(crate) fn for_cost(bits: u64, nodes: u64, tiles: usize) -> Self {
         let most = MAX_LANES * tiles.clamp(1, MAX_STREAMS);
-        let lanes = (bits / BITS_PER_LANE).max((nodes / NODES_PER_LANE).min(bits / LEAST_BITS_PER_LANE));
-        let lanes = lanes.clamp(1, most as u64);
-        Self { code: 1 + lanes.ilog2() as u8 }
+        let by_nodes = LANE_NODES_AND_BITS.iter().map(|&(n, b)| (nodes / n).min(bits / b)).fold(0, u64::max);
+        let lanes = (bits / BITS_PER_LANE).max(by_nodes).clamp(1, most as u64) as usize;
+        Self { code: if lanes < MAX_LANES { 1 + lanes.ilog2() as u8 } else { ONE_STREAM + (lanes / MAX_LANES) as u8 } }
     }
     pub(crate) fn from_code(code: u8) -> Result<Self> {
-        if code == 0 || 1usize << (code.min(31) - 1) > MAX_LANES * MAX_STREAMS {
+        if code == 0 || code > ONE_STREAM + MAX_STREAMS as u8 {
             return Err(Error::corrupt(format!("chunk payload: {code} is no code of streams and lanes")));
         }
         Ok(Self { code })
     }
-    pub(crate) fn total(self) -> usize {
-        1 << (self.code - 1)
-    }
     pub(crate) fn lanes(self) -> usize {
-        self.total().min(MAX_LANES)
+        1 << self.code.saturating_sub(1).min(ONE_STREAM)
     }
     pub(crate) fn streams(self) -> usize {
-        self.total() / self.lanes()
+        self.code.saturating_sub(ONE_STREAM).max(1) as usize
     }
     /// The tiles of a stream.
     pub(crate) fn tiles(self, stream: usize, count: usize) -> std::ops::Range<usize> {

@@ -142,7 +142,7 @@ fn the_bytes_stay_what_they_are() {
         let large = layout(&[19, 98, 604, 419, 419, 419, 419], 64, bits);
         all.extend(round_trip(&large, &reproducible(&large, 11, spread, exact)));
     }
-    assert_eq!((all.len(), crc32fast::hash(&all)), (2_153_084, 301_709_473));
+    assert_eq!((all.len(), crc32fast::hash(&all)), (2_153_334, 2_161_339_635));
 }
 
 #[test]

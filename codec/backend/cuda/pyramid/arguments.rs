@@ -200,8 +200,8 @@ device_struct! {
         pub bits: u32,
         pub units_in_tile: u32,
         pub bits_per_lane: u32,
-        pub nodes_per_lane: u32,
-        pub least_bits_per_lane: u32,
+        pub nodes_per_lane: [u32; 2],
+        pub least_bits_per_lane: [u32; 2],
         pub tables_by_slots: u32,
         pub unused: u32,
     }

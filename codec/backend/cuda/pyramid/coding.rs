@@ -6,7 +6,7 @@ use super::arguments::{Chunk, CoderArguments, Stream, Tile, UnitRecord};
 use super::coder::{Coder, READ_AHEAD};
 use super::level::{Shapes, Span, Worklist};
 use crate::Result;
-use crate::entropy::class::chunk::{BITS_PER_LANE, LEAST_BITS_PER_LANE, MAX_STREAMS, NODES_PER_LANE};
+use crate::entropy::class::chunk::{BITS_PER_LANE, LANE_NODES_AND_BITS, MAX_STREAMS};
 
 /// Threads of a block of the coder's kernels.
 const BLOCK: u32 = 256;
@@ -144,8 +144,8 @@ impl Coding {
             bits,
             units_in_tile: shapes.units_in_tile,
             bits_per_lane: BITS_PER_LANE as u32,
-            nodes_per_lane: NODES_PER_LANE as u32,
-            least_bits_per_lane: LEAST_BITS_PER_LANE as u32,
+            nodes_per_lane: LANE_NODES_AND_BITS.map(|(nodes, _)| nodes as u32),
+            least_bits_per_lane: LANE_NODES_AND_BITS.map(|(_, bits)| bits as u32),
             tables_by_slots: 0,
             unused: 0,
         }
