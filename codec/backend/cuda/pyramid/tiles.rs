@@ -128,9 +128,11 @@ impl<T: Real> Pyramid<T> {
         let bytes = level.tile_bytes(T::BYTES, self.tier_count > 1);
         let double = T::DTYPE == DType::F64;
         let most = if double { 5 } else { 8 };
+        // few tiles take as long as one, which many threads shorten
+        let few = count < gpu.multiprocessors;
         let (kernels, threads, tiles) = match level.tile_nodes {
-            0..=1024 => (kernels!("tiles_small"), [128, most], 4),
-            1025..=8192 => (kernels!("tiles_middle"), [64, most], 1),
+            0..=1024 if !few => (kernels!("tiles_small"), [128, most], 4),
+            1025..=8192 if !few => (kernels!("tiles_middle"), [64, most], 1),
             _ => (kernels!("tiles_large"), [512, 1], 1),
         };
         let name = |kernels| kernel::<T>(kernels, work.encode);
