@@ -1,8 +1,8 @@
 // The class coder, encoding: the streams of each chunk, interleaved rANS with one warp a stream.
 #include "class.cuh"
 
-// Warps of a block at most: with 32 of them there are too few registers to count lanes and store behind the next states' backs.
-constexpr u32 ENCODER_WARPS = 28;
+// Warps of a block at most. 28 would have registers for every value, but four warps fewer cost more than what is spilled outside the rounds.
+constexpr u32 ENCODER_WARPS = 32;
 
 // Rounds that are loaded and turned into table entries together: a unit of 8^3 nodes without its 4^3 coarse ones has 14.
 constexpr u32 BATCH = 7;

@@ -88,14 +88,17 @@ impl Compress {
         let (mut value, mut text) = (value(volume, &params, &resolved, &report, out), text(&resolved, &report, out));
         value["suspected_missing"] = json!(suspect);
         if let Some(choice) = choice {
+            // on a device, nothing is measured of a frame that is left to the CPU
             let in_kernels = backend.kernel_ms().zip(before).map(|(after, before)| after - before);
-            let measured = in_kernels.unwrap_or(report.kernel_seconds * 1e3);
+            let measured = in_kernels.map_or(Some(report.kernel_seconds * 1e3), |ms| (ms > 0.0).then_some(ms));
             value["budget"] = json!({ "choice": choice, "measured_ms": measured });
             let Choice { local_levels, global_levels, predicted_ms } = choice;
-            let _ = write!(
-                text,
-                "\nL = {local_levels}, M = {global_levels}: predicted {predicted_ms:.3} ms, measured {measured:.3} ms"
-            );
+            let measured = match measured {
+                Some(ms) => format!("measured {ms:.3} ms"),
+                None => "not measured: there are no GPU kernels for this frame, the CPU took it".into(),
+            };
+            let _ =
+                write!(text, "\nL = {local_levels}, M = {global_levels}: predicted {predicted_ms:.3} ms, {measured}");
         }
         Ok((value, text))
     }

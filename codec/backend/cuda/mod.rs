@@ -246,8 +246,7 @@ impl Backend for Cuda {
     fn describe(&self) -> String {
         let names: Vec<_> =
             self.gpus.iter().map(|g| format!("{}, {} multiprocessors", g.name, g.multiprocessors)).collect();
-        let help = if self.cpu_may_help { "; what is rare in the hybrid mode on the CPU" } else { "" };
-        names.join(" + ") + help
+        names.join(" + ")
     }
     fn stage_times_f32(&self, input: &FrameInput<f32>, _control: &Control) -> Result<StageTimes> {
         stage_times(self, input)

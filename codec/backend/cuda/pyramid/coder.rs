@@ -11,7 +11,7 @@ use crate::entropy::class::tables::{EXACT_CLASS, PROB_SUM, TABLES, Table, class_
 /// Warps of a block that codes streams: they share the tables. As in class.cuh.
 const STREAM_WARPS: u32 = 32;
 /// Most warps of a block that encodes streams, as in class_encode.cu.
-const ENCODER_WARPS: u32 = 28;
+const ENCODER_WARPS: u32 = 32;
 
 /// Bytes of a table by its slots, or by its tokens.
 const SLOTS_BYTES: usize = 8192;
