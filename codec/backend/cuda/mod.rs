@@ -67,7 +67,7 @@ impl Cuda {
         Ok(Self { gpus, sessions, cpu_may_help: false, cpu_when_short: false })
     }
 
-    /// Lets the CPU do the few things that have no kernels (the same bytes, see [`Cuda::describe`]), instead of
+    /// Lets the CPU do the few things that have no kernels (the same bytes), instead of
     /// refusing them.
     pub fn with_cpu(self) -> Self {
         Self { cpu_may_help: true, ..self }
