@@ -2,13 +2,11 @@
 #pragma once
 #include "nodes.cuh"
 
-// Values by place, symbols in coded order, the tiers of the tolerance blocks.
-template <class T, u32 GROUP, bool ENCODE> struct TileWork {
+// Values by place, symbols in coded order, the tiers of the tolerance blocks: of one tile or several.
+template <class T, bool ENCODE> struct TileMemory {
     const TileArguments<T> &a;
-    const Tile tile;
     const TileShape &shape;
-    const Choice choice;
-    const u32 favoured, thread;
+    const u32 thread;
     T *v;
     i16 *q;
     u8 *tiers;
@@ -16,16 +14,8 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork {
     Quantizer<T> only;
     const Quantizer<T> *quantizers;
 
-    __device__ TileWork(const TileArguments<T> &a, const Tile &tile, const TileShape &shape, char *memory, u32 thread)
-        : a(a), tile(tile), shape(shape), choice{a.choices[tile.chunk]}, favoured(choice.favoured()), thread(thread), v((T *)memory), only(),
-          quantizers(nullptr) {
-        q = (i16 *)(v + shape.places);
-        tiers = (u8 *)(q + shape.nodes);
-    }
-    static __device__ __forceinline__ void sync() {
-        if (GROUP == 32) __syncwarp();
-        else __syncthreads();
-    }
+    __device__ TileMemory(const TileArguments<T> &a, const TileShape &shape, u32 thread, char *memory, u32 places, u32 symbols)
+        : a(a), shape(shape), thread(thread), v((T *)memory), q((i16 *)(v + places)), tiers((u8 *)(q + symbols)), only(), quantizers(nullptr) {}
     template <u32 POINTS> __device__ __forceinline__ const Stencil<T, POINTS> *stencils() const {
         return (const Stencil<T, POINTS> *)a.stencils[POINTS / 2 - 1] + shape.first_stencil;
     }
@@ -54,14 +44,36 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork {
             return known.symbol == EXACT;
         }
     }
+};
+
+// One tile and the GROUP threads that work on it.
+template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCODE> {
+    typedef TileMemory<T, ENCODE> Base;
+    using Base::a;
+    using Base::only;
+    using Base::q;
+    using Base::quantizers;
+    using Base::shape;
+    using Base::thread;
+    using Base::v;
+    const Tile tile;
+    const Choice choice;
+    const u32 favoured;
+
+    __device__ TileWork(const TileArguments<T> &a, const Tile &tile, const TileShape &shape, char *memory, u32 thread)
+        : Base(a, shape, thread, memory, shape.places, shape.nodes), tile(tile), choice{a.choices[tile.chunk]}, favoured(choice.favoured()) {}
+    static __device__ __forceinline__ void sync() {
+        if (GROUP == 32) __syncwarp();
+        else __syncthreads();
+    }
     __device__ __forceinline__ void put_exact(u32 place, u32 coded, T p) {
         if (q[coded] != EXACT) return;
         typename Real<T>::Bits *delta = a.delta + tile.start + coded;
         if (ENCODE) *delta = delta_of(v[place], p);
         else v[place] = apply_delta<T>(*delta, p);
     }
-    __device__ __forceinline__ void visit(u32 place, u32 coded, const Known &known, T p, const Quantizer<T> &z) {
-        if (put(place, coded, known, p, z)) put_exact(place, coded, p);
+    __device__ __forceinline__ void visit(u32 place, u32 coded, const typename Base::Known &known, T p, const Quantizer<T> &z) {
+        if (this->put(place, coded, known, p, z)) put_exact(place, coded, p);
     }
     // The thread's first node of a list.
     __device__ __forceinline__ Node fetch(const Step &step) const { return a.nodes[step.first + (thread < step.count ? thread : 0)]; }
@@ -109,7 +121,7 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork {
         for (u32 i = thread; i < count; i += GROUP) {
             const u32 x = i % row, y = i / row % rows, z = i / (row * rows);
             const u64 from = (u64)((tile.at[0] >> a.shift) + z) * a.blocks[1] + (tile.at[1] >> a.shift) + y;
-            tiers[i] = a.tiers[from * a.blocks[2] + (tile.at[2] >> a.shift) + x];
+            this->tiers[i] = a.tiers[from * a.blocks[2] + (tile.at[2] >> a.shift) + x];
         }
     }
     // Symbols 16 bytes at a time, with what lies between the units.

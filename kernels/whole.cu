@@ -69,7 +69,16 @@ template <class T, u32 SIDE, u32 THREADS, u32 GROUP, bool ENCODE> __device__ __f
 }
 
 // Step 0 of TILES tiles of one chunk by the THREADS of a block.
-template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTiles {
+template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTiles : TileMemory<T, ENCODE> {
+    typedef TileMemory<T, ENCODE> Base;
+    using Base::a;
+    using Base::only;
+    using Base::q;
+    using Base::quantizers;
+    using Base::shape;
+    using Base::thread;
+    using Base::tiers;
+    using Base::v;
     typedef CoarseSize<SIDE> Size;
     // Elements of a 16-byte access.
     static constexpr u32 VECTOR = 16 / sizeof(T);
@@ -94,52 +103,15 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
     // Columns of nodes of S(1).
     static constexpr u32 COLUMNS = Size::AXIS * Size::AXIS, SHARE = (TILES * COLUMNS + THREADS - 1) / THREADS;
 
-    const TileArguments<T> &a;
-    const TileShape &shape;
-    const u32 thread;
-    T *v;
-    i16 *q;
-    u8 *tiers;
     // The number of the coded node at each place, of which so many belong to coarser steps.
     const u16 *coded_at;
     u32 coded_before;
     const u32 *numbers;
-    Quantizer<T> only;
-    const Quantizer<T> *quantizers;
 
     __device__ FineTiles(const TileArguments<T> &a, char *memory)
-        : a(a), shape(a.shapes[a.whole_shape]), thread(threadIdx.x), v((T *)memory), coded_at(a.coded_at + shape.coded_at),
-          coded_before(shape.nodes - SYMBOLS), numbers(nullptr), only(), quantizers(nullptr) {
-        q = (i16 *)(v + TILES * PLACES);
-        tiers = (u8 *)(q + TILES * SYMBOLS);
-    }
+        : Base(a, a.shapes[a.whole_shape], threadIdx.x, memory, TILES * PLACES, TILES * SYMBOLS), coded_at(a.coded_at + shape.coded_at),
+          coded_before(shape.nodes - SYMBOLS), numbers(nullptr) {}
     static __device__ __forceinline__ void sync() { __syncthreads(); }
-    template <u32 POINTS> __device__ __forceinline__ const Stencil<T, POINTS> *stencils() const {
-        return (const Stencil<T, POINTS> *)a.stencils[POINTS / 2 - 1] + shape.first_stencil;
-    }
-    __device__ __forceinline__ Quantizer<T> quantizer(u32 block) const { return a.tier_count == 1 ? only : quantizers[tiers[block]]; }
-    struct Known {
-        T value;
-        i16 symbol;
-    };
-    __device__ __forceinline__ Known known(u32 place, u32 coded) const {
-        if (ENCODE) return {v[place], 0};
-        return {(T)0, q[coded]};
-    }
-    // Takes prediction p of a node; whether it is exact and `put_exact` must follow.
-    __device__ __forceinline__ bool put(u32 place, u32 coded, const Known &known, T p, const Quantizer<T> &z) {
-        if (ENCODE) {
-            T u = known.value;
-            i16 symbol;
-            const bool fits = quantize(u, p, z, symbol);
-            v[place] = u;
-            q[coded] = symbol;
-            return !fits;
-        } else {
-            v[place] = Real<T>::fma((T)known.symbol, z.step, p);
-            return known.symbol == EXACT;
-        }
-    }
     __device__ __forceinline__ void put_exact(u32 place, u32 coded, T p) {
         if (q[coded] != EXACT || numbers[coded / SYMBOLS] == NO_TILE) return;
         typename Real<T>::Bits *delta = a.delta + a.tiles[numbers[coded / SYMBOLS]].start + coded_before + coded % SYMBOLS;
@@ -293,15 +265,15 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
     }
     // With a favoured axis: by lists, since few chunks have one.
     template <u32 CROSS, u32 POINTS> __device__ __forceinline__ void one_axis(const Choice &choice, const Step &list) {
-        const Stencil<T, POINTS> *all = stencils<POINTS>();
+        const Stencil<T, POINTS> *all = this->template stencils<POINTS>();
 #pragma unroll 1
         for (u32 n = thread; n < TILES * list.count; n += THREADS) {
             const u32 j = n / list.count;
             const Node node = a.nodes[list.first + n - j * list.count];
             const u32 place = j * PLACES + node.place, coded = j * SYMBOLS + node.coded - coded_before;
-            const Quantizer<T> z = quantizer(j * BLOCKS + node.tier);
+            const Quantizer<T> z = this->quantizer(j * BLOCKS + node.tier);
             const T p = predict<CROSS>(v + place, all, node, choice.favoured(), z.step);
-            if (put(place, coded, known(place, coded), p, z)) put_exact(place, coded, p);
+            if (this->put(place, coded, this->known(place, coded), p, z)) put_exact(place, coded, p);
         }
         sync();
     }
