@@ -161,7 +161,13 @@ fn a_volume_is_selected_painted_run_compared_exported_and_reopened() {
     let state = &second.state().state;
     assert_eq!((state.extents(), state.roi.regions.len()), (Some([40; 3]), 2), "{:?}", state.notices);
     let kept = h.state().state.runs.list[2].tolerance.clone().unwrap();
-    assert_eq!(state.mapping.result.as_ref().unwrap().levels[0].tiers, kept.tiers, "the stream's own tolerances");
+    // On the decoded values the threshold holds other blocks.
+    assert_eq!(state.mapping.result.as_ref().unwrap().levels[0], *kept, "the stream's own map");
+    let threshold = state.roi.regions[0].id;
+    second.state_mut().state.apply(Command::RegionOn(threshold, false));
+    settle(&mut second);
+    let map = &second.state().state.mapping.result.as_ref().unwrap().levels[0];
+    assert_ne!(map.tier_of_block, kept.tier_of_block, "the user's own from the first change on");
     second.state_mut().state.apply(Command::OpenProject(spec));
     settle(&mut second);
     assert_eq!(second.state().state.roi.tiers, h.state().state.roi.tiers);

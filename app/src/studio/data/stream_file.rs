@@ -9,7 +9,7 @@ use blockmgard::backend::{self, Device};
 use blockmgard::job::Coded;
 use blockmgard::stream::{Archive, Header};
 use blockmgard::volume::{DType, Field, Values, Volume};
-use blockmgard::{Control, ErrorKind, Mode, Result, Tier};
+use blockmgard::{Control, ErrorKind, Mode, Result, ToleranceMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ type Load = Arc<dyn Fn(&Control) -> Result<()> + Send + Sync>;
 pub struct StreamFacts {
     /// The ROI spec that it was made with, as JSON.
     pub roi: Option<serde_json::Value>,
-    /// Its tiers with the absolute tolerances that it keeps.
-    pub tiers: Vec<Tier>,
+    /// The tier of each block, with the absolute tolerances that it keeps.
+    pub map: Arc<ToleranceMap>,
     /// Method and size, for the title line.
     pub summary: String,
     pub load: Load,
@@ -64,11 +64,11 @@ pub fn open(path: &Path, control: &Control) -> anyhow::Result<(MemoryDataset, St
     let mut meta = provenance.volume;
     meta.source = path.display().to_string();
     let shape = archive.header().shape;
-    let tiers = archive.frame(0).tolerance()?.tiers;
+    let map = Arc::new(archive.tolerance()?);
     let extent = [archive.extent().min, archive.extent().max];
     let summary = summary(archive.header(), archive.len_bytes());
     let volume = Volume { shape, values, meta, missing: provenance.missing };
-    Ok((MemoryDataset::new(volume, "bmg"), StreamFacts { roi: provenance.roi, tiers, summary, load, preview, extent }))
+    Ok((MemoryDataset::new(volume, "bmg"), StreamFacts { roi: provenance.roi, map, summary, load, preview, extent }))
 }
 
 /// What a stream opens as: its values, and what decodes the rest of them.

@@ -27,6 +27,8 @@ pub struct MapInput {
     pub tiers: Vec<Tier>,
     /// Rank of each tier, larger = stricter.
     pub strictness: Vec<usize>,
+    /// The tier of each block where that is known: the regions are not asked then.
+    pub stored: Option<Arc<Vec<u8>>>,
     /// (tier, blocks) of each region that is switched on.
     pub regions: Vec<(usize, Arc<Coverage>)>,
     pub preview: Option<(PreviewThreshold, Arc<BlockStats>)>,
@@ -50,10 +52,12 @@ impl MapInput {
     /// The strictest tier of each block's voxels; a tier looser than the background holds only in blocks
     /// that its region covers in full and no other region touches.
     fn base(&self) -> ToleranceMap {
-        let mut tier_of_block = vec![0u8; self.blocks.iter().product()];
+        let blocks = self.blocks.iter().product();
+        let mut tier_of_block = self.stored.as_ref().map_or_else(|| vec![0u8; blocks], |tiers| tiers.to_vec());
+        let regions = if self.stored.is_some() { &[] } else { &self.regions[..] };
         let rank = |tier: u8| self.strictness[tier as usize];
         let loose = |tier: usize| self.tiers[tier].tau > self.tiers[0].tau;
-        for (tier, blocks) in self.regions.iter().filter(|(t, _)| !loose(*t)) {
+        for (tier, blocks) in regions.iter().filter(|(t, _)| !loose(*t)) {
             raise(&mut tier_of_block, blocks.touched.iter(), *tier as u8, rank);
         }
         if let Some((p, stats)) = self.preview.as_ref().filter(|(p, _)| !loose(p.tier)) {
@@ -61,7 +65,7 @@ impl MapInput {
             // A dragged interval inside a block's extremes almost surely meets a voxel; exact when applied.
             raise(&mut tier_of_block, sure.touched.iter().chain(unsure), p.tier as u8, rank);
         }
-        let mut order: Vec<_> = self.regions.iter().filter(|(t, _)| loose(*t)).collect();
+        let mut order: Vec<_> = regions.iter().filter(|(t, _)| loose(*t)).collect();
         order.sort_by_key(|(t, _)| self.strictness[*t]);
         let strict: Vec<bool> = tier_of_block.iter().map(|t| *t != 0).collect();
         for (i, (tier, blocks)) in order.iter().enumerate() {
@@ -173,6 +177,7 @@ mod tests {
             blocks: [4, 4, 4],
             tiers: vec![tier("background", 1.0), tier("normal", 0.1), tier("strict", 0.01)],
             strictness: vec![0, 1, 2],
+            stored: None,
             regions,
             preview: None,
             levels: 2,

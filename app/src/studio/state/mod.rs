@@ -69,6 +69,8 @@ pub struct Notice {
 pub enum Origin {
     /// A file that has them still.
     File,
+    /// The stream on screen, which says itself what they hold.
+    Stream,
     /// The user's hands, in this session or one before.
     Work,
 }
@@ -139,6 +141,8 @@ pub struct State {
     pub pending_spec: Option<(RoiSpec, PathBuf, Origin)>,
     /// Whether the regions are the user's work rather than a file's.
     regions_are_work: bool,
+    /// The tier of each block of the stream on screen, until its regions are changed: on decoded values they may hold other blocks.
+    stream_tiers: Option<Arc<Vec<u8>>>,
     /// A project's window lock, set once its own window has been kept.
     pending_lock: Option<bool>,
     last_autosave: std::time::Instant,
@@ -198,6 +202,7 @@ impl State {
             gpu: None,
             pending_spec: None,
             regions_are_work: false,
+            stream_tiers: None,
             pending_lock: None,
             last_autosave: std::time::Instant::now(),
             open_error: None,

@@ -97,6 +97,7 @@ impl State {
         self.generation += 1;
         let same_shape = self.extents() == Some(document.volume.shape.n);
         self.put_aside(!same_shape);
+        self.stream_tiers = None;
         self.drop_unready_runs();
         if self.document.as_ref().is_none_or(|d| d.path != document.path) {
             // A goal was set for the file that it was set on.
@@ -140,14 +141,14 @@ impl State {
         match spec {
             Some(mut spec) => {
                 for tier in &mut spec.tiers {
-                    if let Some(kept) = facts.tiers.iter().find(|t| t.name == tier.name) {
+                    if let Some(kept) = facts.map.tiers.iter().find(|t| t.name == tier.name) {
                         tier.tolerance = spec_tolerance(kept.tau);
                     }
                 }
-                self.load_spec(spec, Default::default(), Origin::File);
+                self.load_spec(spec, Default::default(), Origin::Stream);
             }
             None => {
-                if let [only] = &facts.tiers[..] {
+                if let [only] = &facts.map.tiers[..] {
                     self.roi.tiers[0].tolerance = from_tolerance(spec_tolerance(only.tau));
                 }
             }

@@ -14,10 +14,12 @@ use crate::studio::jobs::Done;
 use crate::studio::roi::model::Roi;
 use crate::studio::roi::spec::from_spec;
 use anyhow::Context as _;
+use blockmgard::Tier;
 use blockmgard::roi::{Analysis, RoiSpec};
 use blockmgard::volume::{OpenHints, StoredType};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Time between autosaves.
@@ -237,6 +239,18 @@ impl State {
         self.selected = None;
         self.settings.autosave_due = due;
         self.regions_are_work = origin == Origin::Work;
+        if origin == Origin::Stream {
+            self.stream_tiers = self.tiers_of_stream();
+        }
+    }
+
+    /// The stream's tier of each block, by its place in the studio's list.
+    fn tiers_of_stream(&self) -> Option<Arc<Vec<u8>>> {
+        let map = &self.document.as_ref()?.stream.as_ref()?.map;
+        let place = |tier: &Tier| self.roi.tiers.iter().position(|t| t.name == tier.name).map(|i| i as u8);
+        let places: Vec<u8> = map.tiers.iter().map(place).collect::<Option<_>>()?;
+        let tiers: Option<Vec<u8>> = map.tier_of_block.iter().map(|t| places.get(*t as usize).copied()).collect();
+        Some(Arc::new(tiers?))
     }
 
     /// Writes what autosave has not written yet. The window is closing: there is nobody left to tell of a failure.

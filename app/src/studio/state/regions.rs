@@ -30,6 +30,7 @@ impl State {
         self.roi_version += 1;
         self.settings.autosave_due = true;
         self.regions_are_work = true;
+        self.stream_tiers = None;
         self.tools.tier = self.tools.tier.min(self.roi.tiers.len() - 1);
         if self.selected.is_some_and(|id| self.roi.region(id).is_none()) {
             self.selected = None;
@@ -207,6 +208,7 @@ impl State {
             blocks: document.volume.shape.blocks(),
             tiers: vec![],
             strictness: vec![],
+            stored: self.stream_tiers.clone().filter(|_| self.stroke.is_none() && self.pending_morph.is_none()),
             regions: vec![],
             preview,
             levels: self.map_levels(),

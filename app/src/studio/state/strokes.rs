@@ -207,6 +207,7 @@ impl State {
                 self.history.push(Step { name, lists, strokes: stroke.deltas.into_iter().collect() });
                 self.settings.autosave_due = true;
                 self.regions_are_work = true;
+                self.stream_tiers = None;
             }
         }
         self.roi_version += 1;
