@@ -75,7 +75,7 @@ fn a_value_that_may_mean_missing_is_asked_about() {
     settle(&mut h);
     let state = &h.state().state;
     assert!(state.suspect.is_none() && state.scales().1 < 30.0, "{:?}", state.scales());
-    assert!(state.command_line(&RunRequest::default()).contains("--missing 10000000"));
+    assert!(state.command_line(&RunRequest::default(), 0).contains("--missing 10000000"));
 }
 
 #[test]

@@ -51,8 +51,16 @@ fn a_run_keeps_its_bound_and_fills_the_table() {
     }
     assert!(runs[0].compress.ratio > runs[4].compress.ratio, "regions must cost less than strict everywhere");
     h.get_by_label("Results");
-    let command = h.state().state.command_line(&runs[1].request);
+    let line = |h: &Window, i: usize| {
+        let state = &h.state().state;
+        state.command_line(&state.runs.list[i].request, state.runs.list[i].id)
+    };
+    let (command, uniform) = (line(&h, 1), line(&h, 4));
     assert!(command.contains("--mode hybrid") && command.contains("-L 1 -M 2"), "{command}");
+    assert!(command.contains("test_hybrid-l1-m2-proj.-roi.bmg"), "a file of its own: {command}");
+    let tiers = h.state().state.roi.tiers[..2].to_vec();
+    h.state_mut().state.apply(Command::SetTiers(tiers));
+    assert_eq!(line(&h, 4), uniform, "the run's tolerance, not today's");
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn actions(ui: &mut Ui, state: &State, run: &Run) {
             send(Command::Export(Export::Reconstruction(run.id)));
             ui.close();
         }
-        let line = state.command_line(&run.request);
+        let line = state.command_line(&run.request, run.id);
         if ui.button("Copy command line").on_hover_text(line).clicked() {
             send(Command::CopyCommandLine(run.id));
             ui.close();

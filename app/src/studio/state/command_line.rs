@@ -11,10 +11,10 @@ impl State {
     /// Copies a run's command line, and says which file it reads the regions from.
     pub(super) fn copy_command_line(&mut self, id: RunId) {
         let Some(request) = self.runs.get(id).map(|r| r.request.clone()) else { return };
-        self.copy = Some(self.command_line(&request));
+        self.copy = Some(self.command_line(&request, id));
         match request.tolerance {
             RunTolerance::Regions => {
-                let spec = self.usual_path(Export::Spec);
+                let spec = request.spec.unwrap_or_else(|| self.usual_path(Export::Spec));
                 self.say(format!(
                     "Command line copied. It reads the regions from {}: export the ROI spec there",
                     spec.display()
@@ -24,20 +24,35 @@ impl State {
         }
     }
 
-    /// The command line that makes the same stream; regions come from the exported spec.
-    pub fn command_line(&self, request: &RunRequest) -> String {
+    /// A request with what its command line needs of the tiers and regions as they are now.
+    pub(super) fn asked(&self, request: RunRequest) -> RunRequest {
+        let (tau, spec) = match request.tolerance {
+            RunTolerance::Regions => (None, Some(self.usual_path(Export::Spec))),
+            _ => (Some(self.uniform_tau(request.tolerance)), None),
+        };
+        RunRequest { tau, spec, ..request }
+    }
+
+    fn uniform_tau(&self, tolerance: RunTolerance) -> f64 {
+        let mut taus = self.absolute_tiers().into_iter().map(|t| t.tau);
+        match tolerance {
+            RunTolerance::UniformBackground => taus.next().unwrap_or(0.0),
+            _ => taus.fold(f64::INFINITY, f64::min),
+        }
+    }
+
+    /// The command line that makes the stream of run `id`; regions come from the exported spec.
+    pub fn command_line(&self, request: &RunRequest, id: RunId) -> String {
         let mut words = vec!["blockmgard".to_owned(), "compress".to_owned()];
         words.push(quoted(&self.document.as_ref().map_or_else(String::new, |d| d.named_path())));
         words.push("-o".to_owned());
-        words.push(quoted(&self.usual_path(Export::Stream(0)).display().to_string()));
-        let (max_abs, range) = self.scales();
-        let taus = || self.roi.tiers.iter().map(|t| t.tolerance.absolute(max_abs, range));
+        words.push(quoted(&self.usual_path(Export::Stream(id)).display().to_string()));
         match request.tolerance {
             RunTolerance::Regions => {
-                words.extend(["--roi".to_owned(), quoted(&self.usual_path(Export::Spec).display().to_string())])
+                let spec = request.spec.clone().unwrap_or_else(|| self.usual_path(Export::Spec));
+                words.extend(["--roi".to_owned(), quoted(&spec.display().to_string())]);
             }
-            RunTolerance::UniformStrictest => words.push(format!("--abs {}", taus().fold(f64::INFINITY, f64::min))),
-            RunTolerance::UniformBackground => words.push(format!("--abs {}", taus().next().unwrap_or(0.0))),
+            uniform => words.push(format!("--abs {}", request.tau.unwrap_or_else(|| self.uniform_tau(uniform)))),
         }
         match request.matched {
             Match::Nothing => {}

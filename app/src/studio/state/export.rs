@@ -1,6 +1,7 @@
 //! Writes results to files, off the UI thread.
 
 use super::State;
+use super::compare::RunId;
 use super::files::write_beside;
 use crate::studio::command::{Export, PictureView};
 use crate::studio::data::labels::{LabelInput, LabelRegion, label_slice};
@@ -42,13 +43,20 @@ impl State {
         let stem = stem.with_extension("");
         let stem = stem.file_name().map_or_else(|| "volume".to_owned(), |n| n.to_string_lossy().into_owned());
         let folder = std::env::current_dir().unwrap_or_default();
+        let mut of_run = String::new();
         let (ending, tail) = match what {
             Export::Spec => ("toml", ".roi"),
             Export::Masks => ("npy", "_labels"),
             Export::Map => ("npy", "_tolerance"),
             Export::Project => ("json", ".project"),
-            Export::Stream(_) => ("bmg", ""),
-            Export::Reconstruction(_) => ("npy", "_rebuilt"),
+            Export::Stream(id) => {
+                of_run = self.run_in_file_name(id);
+                ("bmg", "")
+            }
+            Export::Reconstruction(id) => {
+                of_run = self.run_in_file_name(id);
+                ("npy", "_rebuilt")
+            }
             Export::Picture(form) => match form.view {
                 PictureView::Slice(axis) => ("png", ["_axial", "_coronal", "_sagittal"][axis]),
                 PictureView::Volume => ("png", "_3d"),
@@ -57,7 +65,16 @@ impl State {
             Export::TableJson => ("json", "_runs"),
             Export::Report => ("html", "_report"),
         };
-        folder.join(format!("{stem}{tail}.{ending}"))
+        folder.join(format!("{stem}{of_run}{tail}.{ending}"))
+    }
+
+    /// A run's name as a part of a file name, so that the files of several runs lie side by side: `_pyramid-32-roi`.
+    fn run_in_file_name(&self, id: RunId) -> String {
+        let Some(run) = self.runs.get(id) else { return String::new() };
+        let name = run.name.to_lowercase();
+        let words: Vec<&str> =
+            name.split(|c: char| !c.is_alphanumeric() && c != '.').filter(|w| !w.is_empty()).collect();
+        format!("_{}", words.join("-"))
     }
 
     /// Writes to a path; the dialog closes, and comes back with the reason when the file cannot be written.
@@ -140,7 +157,7 @@ impl State {
             }
             Export::TableJson => {
                 let runs = self.runs.sorted();
-                let commands: Vec<String> = runs.iter().map(|r| self.command_line(&r.request)).collect();
+                let commands: Vec<String> = runs.iter().map(|r| self.command_line(&r.request, r.id)).collect();
                 let text = serde_json::to_string_pretty(&report::json(&runs, &commands))?;
                 Box::new(move |path| write_beside(path, text.as_bytes()))
             }

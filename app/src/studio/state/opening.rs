@@ -100,8 +100,9 @@ impl State {
         self.stream_tiers = None;
         self.drop_unready_runs();
         if self.document.as_ref().is_none_or(|d| d.path != document.path) {
-            // A goal was set for the file that it was set on.
+            // A goal was set for the file that it was set on, and a spec was saved of it.
             self.runs.settings.matched = Match::Nothing;
+            self.spec_path = None;
         }
         if !same_shape {
             // The sample's tiers are named after what is in it; another volume starts with plain ones.

@@ -95,7 +95,7 @@ impl State {
     pub(super) fn report_writer(&self) -> anyhow::Result<Writer> {
         let document = self.document.as_ref().context("open a volume first")?;
         let runs = self.runs.sorted();
-        let commands: Vec<String> = runs.iter().map(|r| self.command_line(&r.request)).collect();
+        let commands: Vec<String> = runs.iter().map(|r| self.command_line(&r.request, r.id)).collect();
         let axis = self.focus_axis();
         let mut layers = vec![LayerChoice::Original];
         layers.extend(runs.iter().flat_map(|r| [LayerChoice::Run(r.id), LayerChoice::ErrorOverTau(r.id)]));

@@ -60,6 +60,7 @@ impl State {
     pub(super) fn run_input(&self, request: RunRequest) -> Option<RunInput> {
         let document = self.document.as_ref()?;
         let (of, volume, stats) = (document.key(), document.volume.clone(), document.stats.clone()?);
+        let request = self.asked(request);
         let models = self.tuning.models(&request.device);
         Some(RunInput { of, models, request, volume, stats, regions: Regions::new(self.snapshot().ok()?) })
     }

@@ -8,6 +8,7 @@ use blockmgard::volume::Values;
 use blockmgard::{Basis, Entropy, Mode, Params, ToleranceMap, metrics};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Which tolerances a run keeps.
@@ -52,6 +53,10 @@ pub struct RunRequest {
     pub matched: Match,
     /// The hybrid mode picks the levels that are predicted to encode within these milliseconds.
     pub budget_ms: Option<f64>,
+    /// Uniform tolerance that a run was asked for; set when the run is taken up.
+    pub tau: Option<f64>,
+    /// Where the run's regions are exported to; likewise.
+    pub spec: Option<PathBuf>,
 }
 
 impl Default for RunRequest {
@@ -63,6 +68,8 @@ impl Default for RunRequest {
             device: "auto".to_owned(),
             matched: Match::Nothing,
             budget_ms: None,
+            tau: None,
+            spec: None,
         }
     }
 }
