@@ -56,6 +56,9 @@ fn a_run_keeps_its_bound_and_fills_the_table() {
         state.command_line(&state.runs.list[i].request, state.runs.list[i].id)
     };
     let (command, uniform) = (line(&h, 1), line(&h, 4));
+    let archive = blockmgard::stream::Archive::from_bytes(runs[1].stream.as_ref().unwrap().bytes.to_vec()).unwrap();
+    let made_by = archive.provenance().unwrap().command;
+    assert!(made_by.len() > 40 && command.starts_with(&made_by), "{made_by}");
     assert!(command.contains("--mode hybrid") && command.contains("-L 1 -M 2"), "{command}");
     assert!(command.contains("test_hybrid-l1-m2-proj.-roi.bmg"), "a file of its own: {command}");
     let tiers = h.state().state.roi.tiers[..2].to_vec();

@@ -5,7 +5,7 @@ use super::compare::RunId;
 use super::runs::{Match, RunRequest, RunTolerance};
 use crate::studio::command::Export;
 use blockmgard::params::{Budget, Points};
-use blockmgard::{Basis, Entropy, Mode};
+use blockmgard::{Basis, Entropy, Mode, Params};
 
 impl State {
     /// Copies a run's command line, and says which file it reads the regions from.
@@ -43,10 +43,15 @@ impl State {
 
     /// The command line that makes the stream of run `id`; regions come from the exported spec.
     pub fn command_line(&self, request: &RunRequest, id: RunId) -> String {
+        let output = quoted(&self.usual_path(Export::Stream(id)).display().to_string());
+        let deciding = self.source_words(request);
+        format!("{deciding} {} --device {} -o {output}", method_words(&request.params), request.device)
+    }
+
+    /// The words that say what a stream is made of; with those of the method, all that decides its content.
+    pub(super) fn source_words(&self, request: &RunRequest) -> String {
         let mut words = vec!["blockmgard".to_owned(), "compress".to_owned()];
         words.push(quoted(&self.document.as_ref().map_or_else(String::new, |d| d.named_path())));
-        words.push("-o".to_owned());
-        words.push(quoted(&self.usual_path(Export::Stream(id)).display().to_string()));
         match request.tolerance {
             RunTolerance::Regions => {
                 let spec = request.spec.clone().unwrap_or_else(|| self.usual_path(Export::Spec));
@@ -59,7 +64,6 @@ impl State {
             Match::Ratio(r) => words.push(format!("--ratio {r}")),
             Match::Psnr(db) => words.push(format!("--psnr {db}")),
         }
-        words.extend(method_words(request));
         if let Some(d) = &self.document {
             words.extend(hint_words(d));
         }
@@ -67,9 +71,9 @@ impl State {
     }
 }
 
-fn method_words(request: &RunRequest) -> Vec<String> {
-    let p = &request.params;
-    let mut words = match p.mode {
+/// The words that choose the method.
+pub(super) fn method_words(p: &Params) -> String {
+    match p.mode {
         Mode::Pyramid => {
             let points = match p.points {
                 Points::Auto => "auto",
@@ -77,21 +81,16 @@ fn method_words(request: &RunRequest) -> Vec<String> {
                 Points::Four => "4",
                 Points::Six => "6",
             };
-            vec!["--mode pyramid".to_owned(), format!("--tile {} --points {points}", p.tile)]
+            format!("--mode pyramid --tile {} --points {points}", p.tile)
         }
         Mode::Hybrid => {
             let basis = if p.basis == Basis::Projection { "projection" } else { "hierarchical" };
             let entropy = if p.entropy == Entropy::Class { "class" } else { "huffman" };
             let budget = if p.budget == Budget::Uniform { "uniform" } else { "coefficients" };
-            vec![
-                "--mode hybrid".to_owned(),
-                format!("-L {} -M {} --basis {basis}", p.local_levels, p.global_levels),
-                format!("--entropy {entropy} --budget {budget}"),
-            ]
+            let levels = format!("-L {} -M {}", p.local_levels, p.global_levels);
+            format!("--mode hybrid {levels} --basis {basis} --entropy {entropy} --budget {budget}")
         }
-    };
-    words.push(format!("--device {}", request.device));
-    words
+    }
 }
 
 fn hint_words(document: &super::document::Document) -> Vec<String> {

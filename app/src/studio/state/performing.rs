@@ -1,5 +1,6 @@
 //! One run, from the spec to the figures: what happens on its thread.
 
+use super::command_line::method_words;
 use super::kept::VolumeKey;
 use super::plots::SweepPoint;
 use super::runs::{RunRequest, RunTolerance, Stream};
@@ -24,6 +25,8 @@ pub(super) const HELD_BYTES: u64 = 1 << 30;
 pub(super) struct RunInput {
     pub of: VolumeKey,
     pub models: Option<Arc<DeviceModels>>,
+    /// The command line up to the method.
+    pub source: String,
     pub request: RunRequest,
     pub volume: Volume,
     pub stats: Arc<Stats>,
@@ -99,7 +102,7 @@ pub(super) fn perform(input: &RunInput, control: &Control) -> anyhow::Result<Run
     let (params, models) = within_budget(input, &backend.describe())?;
     let request = RunRequest { params, ..input.request.clone() };
     let mut map = tolerance_map(input, control)?;
-    let provenance = provenance(input)?;
+    let provenance = provenance(input, &request.params)?;
     let mut missed = None;
     if let Some(goal) = request.matched.goal() {
         let found = job::search(volume, &map, &request.params, backend, goal, &provenance, control)?;
@@ -148,17 +151,17 @@ pub(super) fn perform(input: &RunInput, control: &Control) -> anyhow::Result<Run
 }
 
 /// What a run's stream says of itself.
-fn provenance(input: &RunInput) -> anyhow::Result<Provenance> {
+fn provenance(input: &RunInput, params: &Params) -> anyhow::Result<Provenance> {
     let roi = match input.request.tolerance {
         RunTolerance::Regions => Some(serde_json::to_value(input.regions.spec()?)?),
         _ => None,
     };
     Ok(Provenance {
         writer: format!("blockmgard {}", env!("CARGO_PKG_VERSION")),
+        command: format!("{} {}", input.source, method_words(params)),
         volume: input.volume.meta.clone(),
         roi,
         missing: input.volume.missing.clone(),
-        ..Default::default()
     })
 }
 

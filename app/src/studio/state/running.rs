@@ -62,7 +62,8 @@ impl State {
         let (of, volume, stats) = (document.key(), document.volume.clone(), document.stats.clone()?);
         let request = self.asked(request);
         let models = self.tuning.models(&request.device);
-        Some(RunInput { of, models, request, volume, stats, regions: Regions::new(self.snapshot().ok()?) })
+        let source = self.source_words(&request);
+        Some(RunInput { of, models, source, request, volume, stats, regions: Regions::new(self.snapshot().ok()?) })
     }
 
     /// Requests that wait for the statistics of a volume that is leaving the screen go with it.
