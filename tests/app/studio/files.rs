@@ -38,9 +38,28 @@ fn a_missing_file_opens_the_dialog_with_a_sentence() {
     let mut h = window([16, 16, 16]);
     h.state_mut().state.start(Some("/no/such/file_4x4x4.f32".into()), OpenHints::default());
     settle(&mut h);
-    let (path, error) = h.state().state.open_error.clone().unwrap();
-    assert!(path.contains("file_4x4x4") && !error.is_empty());
+    let error = h.state().state.open_error.clone().unwrap();
+    assert!(error.path.contains("file_4x4x4") && !error.text.is_empty() && !error.raw);
     h.get_by_label("Open a volume");
+    key(&mut h, Modifiers::NONE, Key::Escape);
+    assert!(h.state().state.open_error.is_none(), "the next dialog starts afresh");
+}
+
+#[test]
+fn a_typed_file_without_a_shape_shows_the_shapes_that_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("values.f32");
+    std::fs::write(&path, vec![0; 4 * 8 * 8 * 8]).unwrap();
+    let mut h = window([16, 16, 16]);
+    key(&mut h, Modifiers::COMMAND, Key::O);
+    h.event(Event::Text(path.display().to_string()));
+    h.step();
+    key(&mut h, Modifiers::NONE, Key::Enter);
+    h.get_by_label("8x8x8").click();
+    settle(&mut h);
+    h.get_by_label("Open").click();
+    settle(&mut h);
+    assert_eq!(h.state().state.extents(), Some([8; 3]), "{:?}", h.state().state.open_error);
 }
 
 #[test]

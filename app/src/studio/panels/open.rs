@@ -2,8 +2,8 @@
 
 use super::shell;
 use crate::studio::command::Command;
-use crate::studio::state::State;
 use crate::studio::state::document::{OpenRequest, raw_suggestions};
+use crate::studio::state::{OpenError, State};
 use blockmgard::volume::{OpenHints, StoredType};
 use eframe::egui::{self, Context, Id, RichText, Ui};
 use std::path::Path;
@@ -17,6 +17,8 @@ struct Form {
     big_endian: bool,
     offset: u64,
     raw: bool,
+    /// The failure that the form has taken up.
+    seen: Option<OpenError>,
 }
 
 impl Default for Form {
@@ -28,6 +30,7 @@ impl Default for Form {
             big_endian: false,
             offset: 0,
             raw: false,
+            seen: None,
         }
     }
 }
@@ -39,11 +42,14 @@ pub fn show(ctx: &Context, state: &State) {
         return ctx.data_mut(|d| d.remove::<Form>(id));
     }
     let mut form = ctx.data_mut(|d| d.get_temp::<Form>(id)).unwrap_or_default();
-    if let Some((path, _)) = &state.open_error
-        && form.path.is_empty()
-    {
-        form.path = path.clone();
-        form.raw = true;
+    if form.seen != state.open_error {
+        if let Some(OpenError { path, raw, .. }) = &state.open_error {
+            if form.path.is_empty() {
+                form.path = path.clone();
+            }
+            form.raw |= *raw && form.path.trim() == path;
+        }
+        form.seen = state.open_error.clone();
     }
     let modal = shell::modal(ctx, "open dialog").show(ctx, |ui| {
         ui.set_width(520.0);
@@ -66,9 +72,9 @@ fn content(ui: &mut Ui, state: &State, form: &mut Form) {
         state.commands.send(Command::AskOpen);
     }
     // Another path is another matter.
-    if let Some((_, error)) = state.open_error.as_ref().filter(|(path, _)| path == form.path.trim()) {
+    if let Some(error) = state.open_error.as_ref().filter(|e| e.path == form.path.trim()) {
         ui.add_space(4.0);
-        ui.colored_label(ui.visuals().error_fg_color, error);
+        ui.colored_label(ui.visuals().error_fg_color, &error.text);
     }
     ui.add_space(4.0);
     ui.checkbox(&mut form.raw, "Raw values: state shape and type");

@@ -15,7 +15,10 @@ impl State {
             Command::Open(request) => self.open(request),
             Command::Missing(yes) => self.answer_missing(yes),
             Command::OpenVariable { variable, step } => self.open_variable(variable, step),
-            Command::ShowOpenDialog(on) => self.windows.open_dialog = on,
+            Command::ShowOpenDialog(on) => {
+                self.windows.open_dialog = on;
+                self.open_error = None;
+            }
             // A command may be older than the volume on screen: what lies outside it is nowhere.
             Command::Hover(axis, voxel) => {
                 (self.hover_axis, self.hover) = (Some(axis), voxel.filter(|v| self.holds(*v)));

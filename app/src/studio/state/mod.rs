@@ -75,6 +75,15 @@ pub enum Origin {
     Work,
 }
 
+/// Why a file did not open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenError {
+    pub path: String,
+    pub text: String,
+    /// The file is there, and says too little of its shape or type.
+    pub raw: bool,
+}
+
 /// Which windows are open.
 #[derive(Clone, Debug, Default)]
 pub struct Windows {
@@ -146,8 +155,8 @@ pub struct State {
     /// A project's window lock, set once its own window has been kept.
     pending_lock: Option<bool>,
     last_autosave: std::time::Instant,
-    /// Path and message of the last failed open, shown in the open dialog.
-    pub open_error: Option<(String, String)>,
+    /// The last failed open, while the open dialog shows it.
+    pub open_error: Option<OpenError>,
     pub settings: files::Settings,
     pub dark: bool,
     pub wake: Arc<dyn Fn() + Send + Sync>,

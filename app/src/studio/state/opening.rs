@@ -4,7 +4,7 @@ use super::document::{Document, GradientInfo, OpenRequest};
 use super::runs::Match;
 use super::saved::ProjectFiles;
 use super::tools::ThresholdOf;
-use super::{Origin, State};
+use super::{OpenError, Origin, State};
 use crate::studio::data::gradient::GradientField;
 use crate::studio::data::stats::BlockStats;
 use crate::studio::data::stream_file::StreamFacts;
@@ -13,8 +13,8 @@ use crate::studio::roi::model::{RegionItem, RegionKind, Roi};
 use crate::studio::roi::spec::from_tolerance;
 use blockmgard::roi::{RoiSpec, Tolerance};
 use blockmgard::volume::{Missing, OpenHints, Stats, Validity, suspect_missing};
-use blockmgard::with_values;
-use std::path::PathBuf;
+use blockmgard::{Error, ErrorKind, with_values};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What happens with a file once it is open.
@@ -67,7 +67,9 @@ impl State {
                 }
                 // The dialog opens with the path, the reason and the shapes that fit.
                 Err(error) => {
-                    state.open_error = Some((request.path, format!("{error:#}")));
+                    let kind = error.downcast_ref::<Error>().map(|e| e.kind);
+                    let raw = kind == Some(ErrorKind::InvalidArgument) && Path::new(&request.path).is_file();
+                    state.open_error = Some(OpenError { path: request.path, text: format!("{error:#}"), raw });
                     state.windows.open_dialog = true;
                 }
             });

@@ -9,7 +9,7 @@ use super::runs::{RunRequest, Stream};
 use super::saved::{ProjectFiles, SavedRun, SavedVolume};
 use super::tools::Tools;
 use super::volume3d::Camera;
-use super::{Origin, State};
+use super::{OpenError, Origin, State};
 use crate::studio::jobs::Done;
 use crate::studio::roi::model::Roi;
 use crate::studio::roi::spec::from_spec;
@@ -156,7 +156,8 @@ impl State {
                     state.load_spec(*spec, folder, Origin::File);
                 }
                 Err(error) => {
-                    state.open_error = Some((path.display().to_string(), format!("{error:#}")));
+                    let (path, text) = (path.display().to_string(), format!("{error:#}"));
+                    state.open_error = Some(OpenError { path, text, raw: false });
                     state.windows.open_dialog = true;
                 }
             });
