@@ -77,6 +77,21 @@ fn a_project_restores_its_runs_and_says_which_streams_are_gone() {
 }
 
 #[test]
+fn a_project_is_written_where_its_streams_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut h = at_work(folder.path());
+    let project = folder.path().join("work.json");
+    // As on a full disk: the streams find no place.
+    std::fs::write(streams_folder(&project), "in the way").unwrap();
+    h.state_mut().state.apply(Command::SaveAs(Export::Project, project.clone()));
+    settle(&mut h);
+    assert!(h.state().state.save.as_ref().unwrap().error.as_ref().unwrap().contains("without all"));
+    let mut second = window([16, 16, 16]);
+    open(&mut second, &project.display().to_string());
+    assert_eq!((second.state().state.runs.list.len(), painted(&second)), (1, painted(&h)));
+}
+
+#[test]
 fn saving_again_removes_the_streams_of_removed_runs() {
     let folder = tempfile::tempdir().unwrap();
     let mut h = at_work(folder.path());

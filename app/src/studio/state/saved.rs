@@ -111,15 +111,22 @@ pub struct ProjectFiles {
 }
 
 impl ProjectFiles {
-    /// Writes the streams, and then the file that names them; streams that are there already stay as they are, since they are
-    /// named after their content.
+    /// Writes the streams, and then the file that names them, also where there was no room for the streams: regions and
+    /// figures are small. Streams that are there already stay as they are, since they are named after their content.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         }
         let folder = streams_folder(path);
+        let streams = self.write_streams(&folder);
+        write_beside(path, serde_json::to_string(&self.project)?.as_bytes())?;
+        self.remove_others(&folder);
+        streams.context("the project is saved without all of its runs' streams")
+    }
+
+    fn write_streams(&self, folder: &Path) -> anyhow::Result<()> {
         if !self.streams.is_empty() {
-            std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+            std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         }
         for (name, stream) in &self.streams {
             let file = folder.join(name);
@@ -128,8 +135,6 @@ impl ProjectFiles {
                 write_beside(&file, &stream.bytes)?;
             }
         }
-        write_beside(path, serde_json::to_string(&self.project)?.as_bytes())?;
-        self.remove_others(&folder);
         Ok(())
     }
 
