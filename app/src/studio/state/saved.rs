@@ -26,6 +26,9 @@ pub struct SavedRun {
     measured_ms: f64,
     predicted_ms: Option<f64>,
     metrics: metrics::Report,
+    /// The regions came back exactly: JSON has no infinite PSNR.
+    #[serde(default)]
+    roi_exact: bool,
     /// File name in the project's folder.
     stream: Option<String>,
 }
@@ -53,6 +56,7 @@ impl SavedRun {
             measured_ms: run.measured_ms,
             predicted_ms: run.predicted_ms,
             metrics: run.metrics.clone(),
+            roi_exact: run.metrics.roi_psnr_db == Some(f64::INFINITY),
             stream: run.stream.as_ref().map(|s| s.name.clone()),
         }
     }
@@ -60,6 +64,10 @@ impl SavedRun {
     /// The row again; its values are decoded from the stream when there is one.
     pub fn run(self, streams: &HashMap<String, Stream>) -> Run {
         let stream = self.stream.as_ref().and_then(|name| streams.get(name).cloned());
+        let mut metrics = self.metrics;
+        if self.roi_exact {
+            metrics.roi_psnr_db = Some(f64::INFINITY);
+        }
         let lost = stream.is_none().then(|| "its stream is not beside the project".to_owned());
         Run {
             id: self.id,
@@ -72,7 +80,7 @@ impl SavedRun {
             decompress_kernel_seconds: self.decompress_kernel_seconds,
             measured_ms: self.measured_ms,
             predicted_ms: self.predicted_ms,
-            metrics: self.metrics,
+            metrics,
             reconstruction: None,
             tolerance: None,
             lost,
