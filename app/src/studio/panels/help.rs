@@ -10,7 +10,8 @@ pub fn show(ctx: &Context, state: &State) {
     if state.windows.help {
         sheet(ctx, state);
     }
-    if state.windows.hints && state.document.is_some() && !state.windows.open_dialog {
+    // They would lie over the results, and who has those knows the steps.
+    if state.windows.hints && state.document.is_some() && !state.windows.open_dialog && !state.windows.results {
         hints(ctx, state);
     }
 }

@@ -112,7 +112,7 @@ impl State {
         if self.compare.b == LayerChoice::Original {
             self.compare.b = LayerChoice::Run(id);
         }
-        self.windows.results = true;
+        (self.windows.results, self.windows.hints) = (true, false);
     }
 
     pub(super) fn edit_runs(&mut self, edit: RunEdit) {
