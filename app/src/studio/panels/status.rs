@@ -23,8 +23,7 @@ fn probe(ui: &mut Ui, state: &State) {
         return;
     };
     let names = document.axis_names();
-    let mono = |ui: &mut Ui, text: String, width: f32| {
-        let ink = ui.visuals().text_color();
+    let inked = |ui: &mut Ui, text: String, width: f32, ink: egui::Color32| {
         let galley = ui.painter().layout_no_wrap(text, egui::FontId::monospace(12.0), ink);
         // Fields keep their place unless a long one needs more.
         let size = egui::vec2(width.max(galley.size().x + 12.0), ui.spacing().interact_size.y);
@@ -35,6 +34,10 @@ fn probe(ui: &mut Ui, state: &State) {
         let (rect, _) = ui.allocate_exact_size(size, egui::Sense::hover());
         let at = rect.left_center() - egui::vec2(0.0, galley.size().y / 2.0);
         ui.painter_at(rect).galley(at, galley, ink);
+    };
+    let mono = |ui: &mut Ui, text: String, width: f32| {
+        let ink = ui.visuals().text_color();
+        inked(ui, text, width, ink);
     };
     let place = (0..3).map(|a| format!("{} {}", names[a], probe.voxel[a])).collect::<Vec<_>>().join("  ");
     mono(ui, place, 160.0);
@@ -59,7 +62,7 @@ fn probe(ui: &mut Ui, state: &State) {
         let text = format!("{}: {}  error {}", run.name, shell::number(run.value), shell::number(run.error));
         let beyond = run.error.abs() > run.tau;
         let color = if beyond { ui.visuals().error_fg_color } else { ui.visuals().text_color() };
-        ui.label(RichText::new(text).monospace().color(color));
+        inked(ui, text, 0.0, color);
     }
 }
 
