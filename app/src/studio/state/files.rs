@@ -64,9 +64,11 @@ impl Settings {
         }
     }
 
+    /// Puts a file at the top of the recent ones, by its absolute path: the next start may be in another folder.
     pub fn remember(&mut self, path: &str) {
-        self.recent.retain(|p| p != path);
-        self.recent.insert(0, path.to_owned());
+        let path = std::path::absolute(path).map_or_else(|_| path.to_owned(), |p| p.display().to_string());
+        self.recent.retain(|p| *p != path);
+        self.recent.insert(0, path);
         self.recent.truncate(MOST_RECENT);
         self.save();
     }
@@ -157,6 +159,18 @@ pub fn write_beside(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_remembered_once_and_found_from_any_folder() {
+        let mut settings = Settings { read_only: true, ..Settings::default() };
+        settings.remember("a.f32");
+        settings.remember("b.nc:v");
+        settings.remember(&std::env::current_dir().unwrap().join("a.f32").display().to_string());
+        let names: Vec<_> =
+            settings.recent.iter().map(|p| Path::new(p).file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["a.f32", "b.nc:v"]);
+        assert!(settings.recent.iter().all(|p| Path::new(p).is_absolute()));
+    }
 
     #[test]
     fn windows_have_slots_of_their_own_and_the_next_one_finds_what_was_left() {
