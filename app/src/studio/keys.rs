@@ -104,7 +104,7 @@ pub fn handle(ctx: &Context, state: &State) {
         return send(if apply { Command::ApplyMorphology } else { Command::CancelMorphology });
     }
     tools(state, &pressed);
-    slices(state, &pressed);
+    slices(ctx, state, &pressed);
     display(state, &pressed);
 }
 
@@ -166,11 +166,13 @@ fn tools(state: &State, pressed: &dyn Fn(Key) -> bool) {
     }
 }
 
-fn slices(state: &State, pressed: &dyn Fn(Key) -> bool) {
+fn slices(ctx: &Context, state: &State, pressed: &dyn Fn(Key) -> bool) {
     let axis = state.hover_axis.unwrap_or_else(|| state.focus_axis());
     for (keys, by) in [([Key::PageUp, Key::Period], 1), ([Key::PageDown, Key::Comma], -1)] {
-        if keys.into_iter().any(pressed) {
-            state.commands.send(Command::Step { axis, by });
+        // On a busy machine one frame may hold several.
+        let presses: usize = ctx.input(|i| keys.into_iter().map(|key| i.num_presses(key)).sum());
+        if presses > 0 {
+            state.commands.send(Command::Step { axis, by: by * presses as isize });
         }
     }
     if pressed(Key::R) {

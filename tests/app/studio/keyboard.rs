@@ -50,6 +50,24 @@ fn the_wheel_moves_slices_and_zooms_with_ctrl() {
 }
 
 #[test]
+fn every_press_of_a_key_moves_a_slice() {
+    let mut h = window([40, 50, 60]);
+    let z = h.state().state.crosshair[0];
+    let press = |pressed| Event::Key {
+        key: Key::PageDown,
+        physical_key: None,
+        pressed,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    // All within one frame, as on a slow machine.
+    h.input_mut().events.extend((0..8).flat_map(|_| [press(true), press(false)]));
+    h.step();
+    settle(&mut h);
+    assert_eq!(h.state().state.crosshair[0], z - 8);
+}
+
+#[test]
 fn menus_open_on_a_quick_click_and_their_entries_work() {
     let mut h = window([16, 16, 16]);
     let at = h.get_by_label("Help").rect().center();
