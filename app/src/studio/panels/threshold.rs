@@ -13,8 +13,16 @@ const BINS: usize = 96;
 
 pub fn show(ui: &mut Ui, state: &State, tools: &mut Tools) {
     shell::field(ui, "Select by", |ui| {
-        ui.selectable_value(&mut tools.threshold_of, ThresholdOf::Value, "Value");
-        ui.selectable_value(&mut tools.threshold_of, ThresholdOf::Gradient, "Gradient");
+        for (of, name) in [(ThresholdOf::Value, "Value"), (ThresholdOf::Gradient, "Gradient")] {
+            let chosen = tools.threshold_of == of;
+            if ui.selectable_label(chosen, name).clicked() && !chosen {
+                // Numbers of one quantity mean nothing for the other; shares of the voxels do.
+                if tools.measure == Measure::Value {
+                    convert(state, tools, Measure::Percentile);
+                }
+                tools.threshold_of = of;
+            }
+        }
     });
     shell::field(ui, "In", |ui| {
         for (measure, name, what) in [
@@ -89,8 +97,8 @@ fn convert(state: &State, tools: &mut Tools, measure: Measure) {
     if let Some(stats) = statistics(state, tools.threshold_of) {
         let [lo, hi] = values.map(|v| from_value(&stats, measure, v));
         (tools.lo, tools.hi) = (lo, hi);
+        tools.measure = measure;
     }
-    tools.measure = measure;
 }
 
 fn from_value(stats: &Stats, measure: Measure, v: f64) -> f64 {
