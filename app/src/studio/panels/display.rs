@@ -18,6 +18,10 @@ pub fn show(ui: &mut Ui, state: &State) {
         ui.checkbox(&mut display.grid, "Block grid").on_hover_text("Outlines of the 8×8×8 blocks");
         ui.checkbox(&mut display.inset, "Inset").on_hover_text("Four times magnified about the crosshair (I)");
     });
+    if display.log && display.window[0] <= 0.0 {
+        let text = "Logarithms need a window above 0: values below it are drawn as its lower end. Raise that end.";
+        ui.label(RichText::new(text).small().color(ui.visuals().warn_fg_color));
+    }
     if state.document.as_ref().is_some_and(|d| d.volume.meta.spacing.is_some()) {
         ui.checkbox(&mut display.by_spacing, "Scale by spacing");
     }
