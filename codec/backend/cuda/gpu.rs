@@ -8,6 +8,7 @@ use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg, sys,
 };
 use cudarc::nvrtc;
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -92,7 +93,8 @@ impl Gpu {
         let new_stream = || context.new_stream().map_err(failed("creating a stream"));
         let (stream, copy_in, copy_out) = (new_stream()?, new_stream()?, new_stream()?);
         let loaded = |m: &'static Module| Ok((m.source, load(&context, m, capability)?));
-        let modules = MODULES.iter().map(loaded).collect::<Result<_>>()?;
+        // NVRTC takes a minute and a half for all of them, one after the other
+        let modules = MODULES.par_iter().map(loaded).collect::<Result<_>>()?;
         let attribute = |which| {
             context
                 .attribute(which)
