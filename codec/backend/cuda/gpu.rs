@@ -93,7 +93,7 @@ impl Gpu {
         let new_stream = || context.new_stream().map_err(failed("creating a stream"));
         let (stream, copy_in, copy_out) = (new_stream()?, new_stream()?, new_stream()?);
         let loaded = |m: &'static Module| Ok((m.source, load(&context, m, capability)?));
-        // NVRTC takes a minute and a half for all of them, one after the other
+        // where NVRTC compiles them, one after the other takes a minute and a half
         let modules = MODULES.par_iter().map(loaded).collect::<Result<_>>()?;
         let attribute = |which| {
             context

@@ -1,5 +1,6 @@
 // Whole tiles of a frame with three axes, whose nodes are evenly spaced: the nodes of S(1) first, by lists of nodes; then step 0 by
 // columns. The two kernels want different memory: S(1) is an eighth of the tile.
+#pragma once
 #include "regular.cuh"
 #include "tile.cuh"
 
@@ -330,24 +331,3 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> __device__ __f
     const u32 together = gridDim.x * TILES;
     for (u32 first = blockIdx.x * TILES; first < a.list_count; first += together) work.run(first, first + together);
 }
-
-extern "C" __global__ void __launch_bounds__(128, 8) encode_coarse_8_f32(const TileArguments<float> a) { coarse_tiles<float, 8, 128, 32, true>(a); }
-extern "C" __global__ void __launch_bounds__(64, 10) encode_fine_8_f32(const TileArguments<float> a) { fine_tiles<float, 8, 4, 64, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 8) decode_coarse_8_f32(const TileArguments<float> a) { coarse_tiles<float, 8, 128, 32, false>(a); }
-extern "C" __global__ void __launch_bounds__(64, 10) decode_fine_8_f32(const TileArguments<float> a) { fine_tiles<float, 8, 4, 64, false>(a); }
-extern "C" __global__ void __launch_bounds__(128, 8) encode_coarse_16_f32(const TileArguments<float> a) { coarse_tiles<float, 16, 128, 32, true>(a); }
-extern "C" __global__ void __launch_bounds__(64, 8) encode_fine_16_f32(const TileArguments<float> a) { fine_tiles<float, 16, 1, 64, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 8) decode_coarse_16_f32(const TileArguments<float> a) { coarse_tiles<float, 16, 128, 32, false>(a); }
-extern "C" __global__ void __launch_bounds__(64, 8) decode_fine_16_f32(const TileArguments<float> a) { fine_tiles<float, 16, 1, 64, false>(a); }
-extern "C" __global__ void __launch_bounds__(128, 7) encode_coarse_32_f32(const TileArguments<float> a) { coarse_tiles<float, 32, 128, 128, true>(a); }
-extern "C" __global__ void __launch_bounds__(512, 1) encode_fine_32_f32(const TileArguments<float> a) { fine_tiles<float, 32, 1, 512, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 7) decode_coarse_32_f32(const TileArguments<float> a) { coarse_tiles<float, 32, 128, 128, false>(a); }
-extern "C" __global__ void __launch_bounds__(512, 1) decode_fine_32_f32(const TileArguments<float> a) { fine_tiles<float, 32, 1, 512, false>(a); }
-extern "C" __global__ void __launch_bounds__(128, 5) encode_coarse_8_f64(const TileArguments<double> a) { coarse_tiles<double, 8, 128, 32, true>(a); }
-extern "C" __global__ void __launch_bounds__(64, 6) encode_fine_8_f64(const TileArguments<double> a) { fine_tiles<double, 8, 4, 64, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 5) decode_coarse_8_f64(const TileArguments<double> a) { coarse_tiles<double, 8, 128, 32, false>(a); }
-extern "C" __global__ void __launch_bounds__(64, 6) decode_fine_8_f64(const TileArguments<double> a) { fine_tiles<double, 8, 4, 64, false>(a); }
-extern "C" __global__ void __launch_bounds__(128, 5) encode_coarse_16_f64(const TileArguments<double> a) { coarse_tiles<double, 16, 128, 32, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 3) encode_fine_16_f64(const TileArguments<double> a) { fine_tiles<double, 16, 1, 128, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 5) decode_coarse_16_f64(const TileArguments<double> a) { coarse_tiles<double, 16, 128, 32, false>(a); }
-extern "C" __global__ void __launch_bounds__(128, 3) decode_fine_16_f64(const TileArguments<double> a) { fine_tiles<double, 16, 1, 128, false>(a); }
