@@ -144,7 +144,7 @@ fn a_volume_is_selected_painted_run_compared_exported_and_reopened() {
     h.state_mut().state.start(Some(raw_file(folder.path(), [40, 40, 40])), OpenHints::default());
     settle(&mut h);
     key(&mut h, Modifiers::NONE, Key::T);
-    let tools = Tools { lo: 90.0, hi: 100.0, ..h.state().state.tools.clone() };
+    let tools = Tools { lo: 90.0, hi: 90.2, ..h.state().state.tools.clone() };
     h.state_mut().state.apply(Command::Tools(Box::new(tools)));
     key(&mut h, Modifiers::NONE, Key::Enter);
     key(&mut h, Modifiers::NONE, Key::P);
@@ -172,13 +172,14 @@ fn a_volume_is_selected_painted_run_compared_exported_and_reopened() {
     let state = &second.state().state;
     assert_eq!((state.extents(), state.roi.regions.len()), (Some([40; 3]), 2), "{:?}", state.notices);
     let kept = h.state().state.runs.list[2].tolerance.clone().unwrap();
-    // On the decoded values the threshold holds other blocks.
     assert_eq!(state.mapping.result.as_ref().unwrap().levels[0], *kept, "the stream's own map");
     let threshold = state.roi.regions[0].id;
-    second.state_mut().state.apply(Command::RegionOn(threshold, false));
+    for on in [false, true] {
+        second.state_mut().state.apply(Command::RegionOn(threshold, on));
+    }
     settle(&mut second);
     let map = &second.state().state.mapping.result.as_ref().unwrap().levels[0];
-    assert_ne!(map.tier_of_block, kept.tier_of_block, "the user's own from the first change on");
+    assert_ne!(map.tier_of_block, kept.tier_of_block, "the threshold of decoded values, from the first change on");
     second.state_mut().state.apply(Command::OpenProject(spec));
     settle(&mut second);
     assert_eq!(second.state().state.roi.tiers, h.state().state.roi.tiers);
