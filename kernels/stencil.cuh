@@ -71,3 +71,9 @@ template <u32 SIDE> struct Memory {
         return all;
     }
 };
+
+// The nodes of S(1) of a whole tile.
+template <u32 SIDE> struct CoarseSize {
+    static constexpr u32 AXIS = SIDE / 2 + 1, ALL = AXIS * AXIS * AXIS;
+    static __device__ __forceinline__ u32 position(u32 index) { return min(2 * index, SIDE - 1); }
+};

@@ -1,5 +1,6 @@
 // Whole tiles of side 32. A file of its own, so that the sides are compiled side by side.
-#include "whole.cuh"
+#include "coarse.cuh"
+#include "fine.cuh"
 
 extern "C" __global__ void __launch_bounds__(128, 7) encode_coarse_32_f32(const TileArguments<float> a) { coarse_tiles<float, 32, 128, 128, true>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) encode_fine_32_f32(const TileArguments<float> a) { fine_tiles<float, 32, 1, 512, true>(a); }

@@ -1,5 +1,6 @@
 // Whole tiles of side 8. A file of its own, so that the sides are compiled side by side.
-#include "whole.cuh"
+#include "coarse.cuh"
+#include "fine.cuh"
 
 extern "C" __global__ void __launch_bounds__(128, 8) encode_coarse_8_f32(const TileArguments<float> a) { coarse_tiles<float, 8, 128, 32, true>(a); }
 extern "C" __global__ void __launch_bounds__(64, 10) encode_fine_8_f32(const TileArguments<float> a) { fine_tiles<float, 8, 4, 64, true>(a); }
