@@ -22,7 +22,7 @@ pub enum Basis {
     Projection,
 }
 
-/// Entropy stage of the hybrid mode (pyramid always uses `Class`).
+/// Entropy stage of the hybrid mode (the pyramid's is [`Coder`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Entropy {
@@ -46,11 +46,21 @@ pub enum Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Points {
-    /// The encoder picks 2, 4 or 6 points and the axis weights per chunk.
+    /// The encoder picks 2, 4 or 6 points and the axis weights per chunk; with [`Coder::Planes`] always 4.
     Auto,
     Two,
     Four,
     Six,
+}
+
+/// Entropy stage of the pyramid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Coder {
+    /// Fixed class tables and interleaved rANS: the best ratios.
+    Class,
+    /// Bit planes of groups of 32 symbols, and each node predicted along one axis: the most speed.
+    Planes,
 }
 
 /// All settings of one compression run.
@@ -68,9 +78,17 @@ pub struct Params {
     /// Pyramid: tile side in nodes, 8, 16 or 32.
     pub tile: u8,
     pub points: Points,
+    pub coder: Coder,
     /// Most values in one frame (a frame is a whole hierarchy of its own); part of the format's
     /// cutting rule, never of the machine's memory.
     pub frame_values: u64,
+}
+
+impl Params {
+    /// The most speed, at the cost of ratio.
+    pub fn fast() -> Self {
+        Self { tile: 8, coder: Coder::Planes, ..Self::default() }
+    }
 }
 
 impl Default for Params {
@@ -84,6 +102,7 @@ impl Default for Params {
             budget: Budget::Coefficients,
             tile: 32,
             points: Points::Auto,
+            coder: Coder::Class,
             frame_values: 1 << 28,
         }
     }

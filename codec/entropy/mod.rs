@@ -2,3 +2,4 @@
 
 pub mod class;
 pub mod huffman;
+pub mod planes;

@@ -17,7 +17,7 @@ mod transfer;
 use super::device::Gpus;
 use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
 use crate::transform::pyramid::frame::check_map;
-use crate::{Control, Element, Error, ErrorKind, Mode, Region, Result, ToleranceMap};
+use crate::{Coder, Control, Element, Error, ErrorKind, Mode, Region, Result, ToleranceMap};
 use buffer::Buffer;
 use gpu::Gpu;
 use hybrid::Outcome;
@@ -169,6 +169,9 @@ fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink,
     if input.params.mode == Mode::Hybrid {
         return encode_hybrid(cuda, input, sink, control);
     }
+    if input.params.coder == Coder::Planes {
+        return T::encode_on_cpu(&cuda.stand_in("the planes coder")?, input, sink, control);
+    }
     let whole = Region { lo: [0; 3], hi: n };
     let work = |team: Team<T>| pyramid::encode_frame(team, input, sink, control);
     match with_team(cuda, (n, input.params.tile), &whole, true, work)? {
@@ -234,6 +237,9 @@ fn decode<T: Kept>(
     check_map(frame.n, frame.tolerance)?;
     if frame.params.mode == Mode::Hybrid {
         return hybrid_parts::decode(&HybridParts { cuda, frame, source, out, control }, region);
+    }
+    if frame.params.coder == Coder::Planes {
+        return T::decode_on_cpu(&cuda.stand_in("the planes coder")?, frame, source, region, out, control);
     }
     let work = |team: Team<T>| pyramid::decode_frame(team, frame, source, region, out, control);
     match with_team(cuda, (frame.n, frame.params.tile), region, false, work)? {

@@ -11,20 +11,28 @@ pub struct Choice {
     pub axis: u8,
     /// Whether coarse steps are quantized more finely.
     pub fine: bool,
+    /// Axis order: the first axis that a node is new on predicts alone. Goes with none of the above but `points`.
+    pub in_order: bool,
 }
+
+/// The first byte of those of axis order.
+const IN_ORDER: u8 = 48;
 
 impl Choice {
     pub fn to_byte(self) -> u8 {
+        if self.in_order {
+            return IN_ORDER + self.points;
+        }
         self.points + 3 * self.axis + 12 * self.fine as u8
     }
     /// None for a byte that names nothing.
     pub fn from_byte(byte: u8) -> Option<Self> {
-        (byte < 24).then_some(Self { points: byte % 3, axis: byte / 3 % 4, fine: byte >= 12 })
+        (byte < 24).then_some(Self { points: byte % 3, axis: byte / 3 % 4, fine: byte >= 12, in_order: false })
     }
     /// The axes that predict nodes new on the axes `new` (bit a = axis a).
     pub fn axes(self, new: usize) -> usize {
-        let favoured = (1 << self.axis) >> 1;
-        if new & favoured != 0 { favoured } else { new }
+        let alone = if self.in_order { new & new.wrapping_neg() } else { (1 << self.axis) >> 1 };
+        if new & alone != 0 { alone } else { new }
     }
 }
 

@@ -30,7 +30,7 @@ pub fn choose<T: Real>(plan: &ArrayPlan<T>, region: &Region, tiers: &Tiers<T>, v
     let mut best = (first, total(first));
     for &points in candidates {
         for axis in 0..=3 {
-            let choice = Choice { points, axis, fine: false };
+            let choice = Choice { points, axis, ..Choice::default() };
             let cost = total(choice) + if axis > 0 { total(choice) / MARGIN } else { 0 };
             if cost < best.1 {
                 best = (choice, cost);

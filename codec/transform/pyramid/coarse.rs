@@ -104,7 +104,7 @@ fn pick<T: Real>(frame: &Frame<T>, from: &Corners<T>, array: &Array, next: &Arra
 
 fn encode_last<T: Real>(frame: &Frame<T>, corners: &mut Corners<T>) -> Vec<u8> {
     let mut values = std::mem::take(&mut corners.values);
-    let bytes = last::encode(&corners.tiers(frame), corners.n, &mut values);
+    let bytes = last::encode(frame.coding, &corners.tiers(frame), corners.n, &mut values);
     corners.values = values;
     bytes
 }
@@ -127,7 +127,7 @@ pub fn encode<T: Real>(frame: &Frame<T>, field: &dyn Field<T>, control: &Control
             let region = plan.array.chunk_box(index);
             workspace.values = corners.copy_box(&region);
             let chunk = Chunk { plan, region, tiers: corners.tiers(frame), corners: below.dense() };
-            let bytes = chunk.pack(frame.points, true, workspace);
+            let bytes = chunk.pack(frame.coding, true, workspace);
             Ok((region, std::mem::take(&mut workspace.values), bytes))
         });
         for (region, values, chunk) in encoded.collect::<Result<Vec<_>>>()? {
@@ -147,7 +147,7 @@ pub fn decode<T: Real>(frame: &Frame<T>, bytes: &[u8], stop: usize, control: &Co
     }
     let mut parts = Parts { bytes };
     let mut below = Corners::new(frame, &frame.last);
-    below.values = last::decode(&below.tiers(frame), below.n, parts.next()?)?;
+    below.values = last::decode(frame.coding, &below.tiers(frame), below.n, parts.next()?)?;
     for index in (stop.max(1)..frame.plans.len()).rev() {
         let plan = &frame.plans[index];
         let mut corners = Corners::new(frame, &plan.array);
@@ -156,7 +156,7 @@ pub fn decode<T: Real>(frame: &Frame<T>, bytes: &[u8], stop: usize, control: &Co
         let decoded = chunks.into_par_iter().map_init(Workspace::default, |workspace, (region, bytes)| {
             control.check()?;
             let chunk = Chunk { plan, region, tiers: corners.tiers(frame), corners: below.dense() };
-            let done = chunk.unpack(bytes, &region, workspace);
+            let done = chunk.unpack(frame.coding, bytes, &region, workspace);
             done.map_err(|e| in_part(e, &format!("coarse part, corner array {index}")))?;
             Ok((region, std::mem::take(&mut workspace.values)))
         });

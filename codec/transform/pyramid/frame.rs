@@ -4,11 +4,11 @@ use super::chunk::{Chunk, Pool};
 use super::coarse::{self, Corners};
 use super::geometry::{Array, arrays};
 use super::lanes::Real;
+use super::packet::Coding;
 use super::plan::ArrayPlan;
 use super::quantizer::{QuantizerTable, table};
 use super::tiers::Tiers;
 use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
-use crate::params::Points;
 use crate::{Control, Error, Params, Region, Result, ToleranceMap};
 use rayon::prelude::*;
 
@@ -21,7 +21,7 @@ pub struct Frame<'a, T> {
     pub plans: Vec<ArrayPlan<T>>,
     pub last: Array,
     pub quantizers: QuantizerTable<T>,
-    pub points: Points,
+    pub coding: Coding,
     pub tolerance: &'a ToleranceMap,
 }
 
@@ -32,7 +32,7 @@ impl<'a, T: Real> Frame<'a, T> {
         let last = arrays.pop().ok_or_else(|| Error::invalid("a frame without values"))?;
         let plans = arrays.into_iter().map(ArrayPlan::new).collect();
         let quantizers = table(&tolerance.tiers, max_abs);
-        Ok(Self { plans, last, quantizers, points: params.points, tolerance })
+        Ok(Self { plans, last, quantizers, coding: Coding::new(params), tolerance })
     }
     /// The tiers of the frame's own nodes.
     pub fn tiers(&self) -> Tiers<'_, T> {
@@ -90,7 +90,7 @@ pub fn encode_frame<T: Real>(input: &FrameInput<T>, sink: &mut dyn FrameSink, co
             pool.with(|workspace| {
                 read(input, &chunk.region, &mut workspace.values)?;
                 control.advance((workspace.values.len() * T::BYTES) as u64);
-                Ok(chunk.pack(frame.points, false, workspace))
+                Ok(chunk.pack(frame.coding, false, workspace))
             })
         });
         for bytes in encoded.collect::<Result<Vec<_>>>()? {
@@ -142,7 +142,7 @@ pub fn decode_frame<T: Real>(
             pool.with(|workspace| {
                 source
                     .chunk(index)
-                    .and_then(|bytes| chunk.unpack(&bytes, &part, workspace))
+                    .and_then(|bytes| chunk.unpack(frame.coding, &bytes, &part, workspace))
                     .map_err(|e| in_part(e, &format!("chunk {index}")))?;
                 control.advance((workspace.values.len() * T::BYTES) as u64);
                 out.put(&part, &workspace.values)

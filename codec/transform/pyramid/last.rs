@@ -1,11 +1,11 @@
 //! The last array: at most two nodes an axis, in raster order, predicted as 0.
 
 use super::lanes::{Real, apply_delta, delta};
+use super::packet::Coding;
 use super::quantizer::LEVELS;
 use super::tiers::Tiers;
-use crate::Result;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileLayout, TileRef, Unit};
-use crate::entropy::class::{decode_chunk, encode_chunk};
+use crate::{Coder, Result};
 
 /// Level of quantization, as of all corner arrays.
 const LEVEL: usize = LEVELS.len() - 1;
@@ -26,7 +26,7 @@ fn nodes(n: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
 }
 
 /// Encodes the array and leaves its reconstruction in `values`.
-pub fn encode<T: Real>(tiers: &Tiers<T>, n: [usize; 3], values: &mut [T]) -> Vec<u8> {
+pub fn encode<T: Real>(coding: Coding, tiers: &Tiers<T>, n: [usize; 3], values: &mut [T]) -> Vec<u8> {
     let mut symbols = ChunkSymbols::default();
     for (at, v) in nodes(n).zip(values.iter_mut()) {
         let (q, r) = tiers.quantizer(at, LEVEL).quantize(*v, T::ZERO).unwrap_or((EXACT, *v));
@@ -37,15 +37,22 @@ pub fn encode<T: Real>(tiers: &Tiers<T>, n: [usize; 3], values: &mut [T]) -> Vec
     if !symbols.q.contains(&EXACT) {
         symbols.delta.clear();
     }
-    let mut bytes = Vec::new();
-    encode_chunk(&layout::<T>(values.len()), &symbols, &mut bytes);
+    let mut bytes = match coding.coder {
+        Coder::Class => Vec::new(),
+        Coder::Planes => vec![coding.axis_order().to_byte()],
+    };
+    coding.encode(&layout::<T>(values.len()), &symbols, &mut bytes);
     bytes
 }
 
 /// Decodes an array of extents `n`.
-pub fn decode<T: Real>(tiers: &Tiers<T>, n: [usize; 3], bytes: &[u8]) -> Result<Vec<T>> {
+pub fn decode<T: Real>(coding: Coding, tiers: &Tiers<T>, n: [usize; 3], bytes: &[u8]) -> Result<Vec<T>> {
     let mut symbols = ChunkSymbols::default();
-    decode_chunk(&layout::<T>(n.iter().product()), bytes, &mut symbols)?;
+    let payload = match coding.coder {
+        Coder::Class => bytes,
+        Coder::Planes => coding.split_choice(bytes)?.1,
+    };
+    coding.decode(&layout::<T>(n.iter().product()), payload, &mut symbols)?;
     let value = |(i, at): (usize, [usize; 3])| match symbols.q[i] {
         EXACT => apply_delta(symbols.delta[i], T::ZERO),
         q => T::from_q(q).fma(tiers.quantizer(at, LEVEL).step, T::ZERO),

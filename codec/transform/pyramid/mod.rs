@@ -9,7 +9,7 @@ pub(crate) mod geometry;
 mod kernel;
 pub(crate) mod lanes;
 pub(crate) mod last;
-mod packet;
+pub(crate) mod packet;
 pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod probe;

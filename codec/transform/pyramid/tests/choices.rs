@@ -100,7 +100,9 @@ fn choose_alike<T: Real>(n: [usize; 3], tile: u8, taus: &[f64], roughness: f64) 
     let plan = &frame.plans[0];
     for chunk in 0..plan.array.chunks().iter().product() {
         let (costs, predictions) = slow_costs(&frame, chunk, &values);
-        let all = [1, 0, 2].into_iter().flat_map(|points| (0..4).map(move |axis| Choice { points, axis, fine: false }));
+        let all = [1, 0, 2]
+            .into_iter()
+            .flat_map(|points| (0..4).map(move |axis| Choice { points, axis, ..Choice::default() }));
         let total = |c: &Choice| (1..8).map(|new| costs[c.points as usize][c.axes(new)]).sum::<u64>();
         let mut best = all.min_by_key(|c| if c.axis > 0 { total(c) + total(c) / 32 } else { total(c) }).unwrap();
         best.fine = total(&best) < 20 * predictions;

@@ -152,7 +152,7 @@ impl<T: Real> Slow<'_, T> {
     fn last(&self, bytes: &[u8]) -> Vec<T> {
         let array = &self.frame.last;
         let mut corners = super::coarse::Corners::new(&self.frame, array);
-        corners.values = super::last::decode(&corners.tiers(&self.frame), array.n, bytes).unwrap();
+        corners.values = super::last::decode(self.frame.coding, &corners.tiers(&self.frame), array.n, bytes).unwrap();
         corners.values
     }
 
