@@ -4,20 +4,24 @@ mod pyramid_support;
 
 use blockmgard::params::Points;
 use blockmgard::transform::pyramid::{Real, preview};
-use blockmgard::{Control, Element, Params, Region, Shape, Tier, ToleranceMap};
+use blockmgard::{Coder, Control, Element, Params, Region, Shape, Tier, ToleranceMap};
 use proptest::prelude::*;
 use pyramid_support::{Case, KINDS, Random, ugly};
 
-fn uniform<T: Real>(n: [usize; 3], values: Vec<T>, tau: f64, tile: u8) -> Case<T> {
+/// Tiles of every side, and both coders.
+const SETTINGS: [(u8, Coder); 5] =
+    [(8, Coder::Class), (16, Coder::Class), (32, Coder::Class), (8, Coder::Planes), (16, Coder::Planes)];
+
+fn uniform<T: Real>(n: [usize; 3], values: Vec<T>, tau: f64, (tile, coder): (u8, Coder)) -> Case<T> {
     let map = ToleranceMap::uniform(&Shape::new(&n).unwrap(), tau).unwrap();
-    Case { n, values, map, params: Params { tile, ..Params::default() } }
+    Case { n, values, map, params: Params { tile, coder, ..Params::default() } }
 }
 
-/// Relative bounds on one input, for both element types and all tiles.
+/// Relative bounds on one input, with all settings.
 fn bounds<T: Real>(kind: &str, n: [usize; 3]) {
-    for tile in [8, 16, 32] {
+    for settings in SETTINGS {
         for rel in [1e-1, 1e-3, 1e-6, 1e-9, 1e-12] {
-            let mut case = uniform::<T>(n, ugly(kind, n, 1), 1.0, tile);
+            let mut case = uniform::<T>(n, ugly(kind, n, 1), 1.0, settings);
             let tau = rel * case.max_abs().to_f64();
             case.map.tiers[0].tau = if tau > 0.0 { tau } else { rel };
             case.round_trip();
@@ -44,8 +48,8 @@ fn every_bound_holds_on_odd_shapes() {
 }
 
 /// A map of random tiers, lossless and ignore among them.
-fn mixed<T: Real>(kind: &str, n: [usize; 3], seed: u64, tile: u8) -> Case<T> {
-    let mut case = uniform::<T>(n, ugly(kind, n, seed), 0.0, tile);
+fn mixed<T: Real>(kind: &str, n: [usize; 3], seed: u64, settings: (u8, Coder)) -> Case<T> {
+    let mut case = uniform::<T>(n, ugly(kind, n, seed), 0.0, settings);
     let m = case.max_abs().to_f64();
     case.map.tiers = [0.0, f64::INFINITY, 1e-2 * m, 1e-4 * m, 1e-7 * m]
         .map(|tau| Tier { name: format!("{tau}"), tau: if tau.is_nan() { 0.0 } else { tau } })
@@ -58,16 +62,21 @@ fn mixed<T: Real>(kind: &str, n: [usize; 3], seed: u64, tile: u8) -> Case<T> {
 #[test]
 fn every_node_keeps_its_own_tier() {
     for kind in KINDS {
-        for tile in [8, 16, 32] {
-            mixed::<f32>(kind, [34, 40, 70], 5, tile).round_trip();
-            mixed::<f64>(kind, [1, 130, 45], 6, tile).round_trip();
+        for settings in SETTINGS {
+            mixed::<f32>(kind, [34, 40, 70], 5, settings).round_trip();
+            mixed::<f64>(kind, [1, 130, 45], 6, settings).round_trip();
         }
     }
 }
 
 #[test]
 fn a_box_decodes_alone_to_the_same_bits() {
-    let case = mixed::<f32>("smooth", [70, 66, 131], 9, 16);
+    boxes((16, Coder::Class));
+    boxes((8, Coder::Planes));
+}
+
+fn boxes(settings: (u8, Coder)) {
+    let case = mixed::<f32>("smooth", [70, 66, 131], 9, settings);
     let parts = case.round_trip();
     let all = case.decode(&parts, case.region()).unwrap();
     let mut random = Random(2);
@@ -92,7 +101,12 @@ fn a_box_decodes_alone_to_the_same_bits() {
 
 #[test]
 fn a_preview_holds_the_frame_at_its_coordinates() {
-    let case = mixed::<f64>("smooth", [60, 45, 77], 3, 8);
+    previews((8, Coder::Class));
+    previews((8, Coder::Planes));
+}
+
+fn previews(settings: (u8, Coder)) {
+    let case = mixed::<f64>("smooth", [60, 45, 77], 3, settings);
     let parts = case.encode().unwrap();
     let all = case.decode(&parts, case.region()).unwrap();
     for most in [1, 8, 1000, 1 << 20] {
@@ -112,7 +126,13 @@ fn a_preview_holds_the_frame_at_its_coordinates() {
 
 #[test]
 fn damaged_parts_end_in_an_error_or_in_values_but_never_in_a_panic() {
-    let case = mixed::<f32>("spikes", [20, 33, 70], 4, 8);
+    damaged((8, Coder::Class), 24);
+    damaged((8, Coder::Planes), 48);
+}
+
+/// `choice` is one that no chunk of the coder has.
+fn damaged(settings: (u8, Coder), choice: u8) {
+    let case = mixed::<f32>("spikes", [20, 33, 70], 4, settings);
     let parts = case.encode().unwrap();
     let mut random = Random(11);
     for _ in 0..300 {
@@ -133,15 +153,15 @@ fn damaged_parts_end_in_an_error_or_in_values_but_never_in_a_panic() {
     let mut empty = parts.clone();
     empty.coarse.clear();
     assert!(case.decode(&empty, case.region()).unwrap_err().message.contains("coarse part"));
-    let mut choice = parts;
-    choice.chunks[0][0] = 24;
-    assert!(case.decode(&choice, case.region()).unwrap_err().message.contains("chunk 0"));
+    let mut other = parts;
+    other.chunks[0][0] = choice;
+    assert!(case.decode(&other, case.region()).unwrap_err().message.contains("chunk 0"));
 }
 
 #[test]
 fn noise_costs_at_most_one_percent_over_a_copy() {
     for kind in ["bits", "noise"] {
-        let case = uniform::<f32>([64, 70, 66], ugly(kind, [64, 70, 66], 8), 0.0, 16);
+        let case = uniform::<f32>([64, 70, 66], ugly(kind, [64, 70, 66], 8), 0.0, (16, Coder::Class));
         let parts = case.round_trip();
         let size = parts.coarse.len() + parts.chunks.iter().map(Vec::len).sum::<usize>();
         assert!(size as f64 <= 1.01 * 4.0 * case.values.len() as f64, "{kind}: {size}");
@@ -152,16 +172,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
     fn any_shape_and_map_keeps_its_bounds(
-        n in prop::array::uniform3(1usize..44), kind in 0..KINDS.len(), seed: u64, tile in 0usize..3, wide: bool, points in 0usize..4
+        n in prop::array::uniform3(1usize..44), kind in 0..KINDS.len(), seed: u64, settings in 0..SETTINGS.len(), wide: bool, points in 0usize..4
     ) {
-        let (tile, kind) = ([8, 16, 32][tile], KINDS[kind]);
+        let (settings, kind) = (SETTINGS[settings], KINDS[kind]);
         let points = [Points::Auto, Points::Two, Points::Four, Points::Six][points];
         if wide {
-            let mut case = mixed::<f64>(kind, n, seed, tile);
+            let mut case = mixed::<f64>(kind, n, seed, settings);
             case.params.points = points;
             case.round_trip();
         } else {
-            let mut case = mixed::<f32>(kind, n, seed, tile);
+            let mut case = mixed::<f32>(kind, n, seed, settings);
             case.params.points = points;
             case.round_trip();
         }

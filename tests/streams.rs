@@ -61,6 +61,7 @@ fn cases() -> Vec<(&'static str, Volume, Params)> {
         ("pyramid-f32-holes", volume_f32(&[17, 10, 19], holed), Params::default()),
         ("pyramid-f32-frames", volume_f32(&[40, 9, 9], |_, v| v), Params { frame_values: 2592, ..Params::default() }),
         ("pyramid-f64-line", volume_f64(&[900]), Params { tile: 8, ..Params::default() }),
+        ("pyramid-f32-planes", volume_f32(&[20, 19, 35], holed), Params::fast()),
         ("hybrid-f64", volume_f64(&[11, 9, 13]), hybrid.clone()),
         ("hybrid-f32-plane", volume_f32(&[30, 41], |_, v| v), Params { basis: Basis::Projection, ..hybrid }),
         ("plain-f32", volume_f32(&[5, 9, 11], noise), Params::default()),

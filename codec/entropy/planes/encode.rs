@@ -62,7 +62,7 @@ impl Kernel for Survey<'_> {
                     continue;
                 }
                 head.masks[first + g / 8] |= 1 << (g % 8);
-                if head.groups.len() % 2 == 0 {
+                if head.groups.len().is_multiple_of(2) {
                     head.nibbles.push(width as u8 - 1);
                 } else if let Some(pair) = head.nibbles.last_mut() {
                     *pair |= (width as u8 - 1) << 4;

@@ -10,13 +10,12 @@ use super::quantizer::{LEVELS, QuantizerLanes};
 use super::stencil::POINTS;
 use super::{decode_frame, encode_frame};
 use crate::backend::{FrameInput, FrameParts, FrameShape, RegionSink};
-use crate::entropy::class::decode_chunk;
 use crate::entropy::class::symbols::{ChunkSymbols, EXACT};
 use crate::params::Points;
 use crate::simd::Instructions;
 use crate::simd::tests::with_at_most;
 use crate::volume::SliceField;
-use crate::{Control, Params, Region, Result, Shape, Tier, ToleranceMap};
+use crate::{Coder, Control, Params, Region, Result, Shape, Tier, ToleranceMap};
 use std::sync::Mutex;
 
 mod choices;
@@ -160,9 +159,9 @@ impl<T: Real> Slow<'_, T> {
         let array = &plan.array;
         let (region, n) = (array.chunk_box(index), array.n);
         let shape = plan.chunk(&region);
-        let choice = Choice::from_byte(bytes[0]).unwrap();
+        let (choice, payload) = self.frame.coding.split_choice(bytes).unwrap();
         let mut symbols = ChunkSymbols::default();
-        decode_chunk(&shape.layout, &bytes[1..], &mut symbols).unwrap();
+        self.frame.coding.decode(&shape.layout, payload, &mut symbols).unwrap();
         let corner_n = array.corners().n;
         for (spot, place) in shape.spots.iter().zip(&shape.layout.tiles) {
             let tile = plan.tile(spot);
@@ -214,7 +213,13 @@ fn slow_prediction<T: Real>(
     size: T,
     value: impl Fn(usize, u32) -> T,
 ) -> T {
-    let favoured = if choice.axis > 0 && axes >> (choice.axis - 1) & 1 == 1 { 1 << (choice.axis - 1) } else { axes };
+    let favoured = if choice.in_order {
+        1 << axes.trailing_zeros()
+    } else if choice.axis > 0 && axes >> (choice.axis - 1) & 1 == 1 {
+        1 << (choice.axis - 1)
+    } else {
+        axes
+    };
     let mut found = Vec::new();
     for axis in (0..3).filter(|a| favoured >> a & 1 == 1) {
         let plan = &tile.axes[axis].steps[step];
@@ -266,7 +271,7 @@ struct Sample<T> {
 }
 
 impl<T: Real> Sample<T> {
-    fn new(n: [usize; 3], tile: u8, points: Points) -> Self {
+    fn new(n: [usize; 3], params: Params) -> Self {
         let mut random = random(7);
         let values: Vec<T> = (0..n.iter().product::<usize>())
             .map(|i| T::from_f64((i as f64 * 0.013).sin() * 3.0 + (i / n[2] % 40) as f64 * 0.1 + random() * 0.01))
@@ -275,7 +280,7 @@ impl<T: Real> Sample<T> {
         map.tiers = [0.0, 1e-2, 1e-4, f64::INFINITY].map(|tau| Tier { name: String::new(), tau }).to_vec();
         map.tier_of_block.iter_mut().for_each(|t| *t = (random() * 4.0) as u8);
         let max_abs = values.iter().fold(T::ZERO, |m, v| if v.abs() > m { v.abs() } else { m });
-        Self { n, values, map, params: Params { tile, points, ..Params::default() }, max_abs }
+        Self { n, values, map, params, max_abs }
     }
     fn encode(&self) -> FrameParts {
         let (field, mut parts) = (SliceField::new(&self.values, self.n), FrameParts::default());
@@ -299,24 +304,24 @@ fn bits<T: Real>(values: &[T]) -> Vec<u64> {
 }
 
 /// Both decoders on one input.
-fn agree<T: Real>(n: [usize; 3], tile: u8, points: Points) {
-    let sample = Sample::<T>::new(n, tile, points);
+fn agree<T: Real>(n: [usize; 3], params: Params) {
+    let sample = Sample::<T>::new(n, params);
     let parts = sample.encode();
     let frame = Frame::new(n, &sample.map, sample.max_abs, &sample.params).unwrap();
     let slow = Slow { frame, map: &sample.map };
-    assert_eq!(bits(&slow.decode(&parts)), sample.decode(&parts), "{n:?} tile {tile}");
+    assert_eq!(bits(&slow.decode(&parts)), sample.decode(&parts), "{n:?} {:?}", sample.params);
 }
 
 /// Bytes and values with every instruction set.
-fn same_everywhere<T: Real>(n: [usize; 3], tile: u8) {
-    let sample = Sample::<T>::new(n, tile, Points::Auto);
+fn same_everywhere<T: Real>(n: [usize; 3], params: Params) {
+    let sample = Sample::<T>::new(n, params);
     let parts = sample.encode();
     let values = sample.decode(&parts);
     for most in [Instructions::Plain, Instructions::Avx2, Instructions::Avx512] {
         with_at_most(most, || {
             let again = sample.encode();
-            assert!(again.coarse == parts.coarse && again.chunks == parts.chunks, "{most:?} {n:?} tile {tile}");
-            assert!(sample.decode(&parts) == values, "{most:?} {n:?} tile {tile}");
+            assert!(again.coarse == parts.coarse && again.chunks == parts.chunks, "{most:?} {n:?} {:?}", sample.params);
+            assert!(sample.decode(&parts) == values, "{most:?} {n:?} {:?}", sample.params);
         });
     }
 }
@@ -326,20 +331,30 @@ fn no_instruction_set_changes_a_bit() {
     // One thread, so that what it may use holds for all of the work.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     pool.install(|| {
-        same_everywhere::<f32>([64, 40, 70], 8);
-        same_everywhere::<f64>([30, 64, 41], 16);
-        same_everywhere::<f32>([1, 150, 300], 16);
-        same_everywhere::<f64>([33, 9, 70], 32);
+        for coder in [Coder::Class, Coder::Planes] {
+            let tile = |tile| Params { tile, coder, ..Params::default() };
+            same_everywhere::<f32>([64, 40, 70], tile(8));
+            same_everywhere::<f64>([30, 64, 41], tile(16));
+            same_everywhere::<f32>([1, 150, 300], tile(16));
+            same_everywhere::<f64>([33, 9, 70], tile(32));
+        }
     });
 }
 
 #[test]
 fn a_second_decoder_gives_the_same_bits() {
-    for points in [Points::Auto, Points::Two, Points::Six] {
-        agree::<f32>([30, 19, 41], 8, points);
-        agree::<f64>([18, 35, 40], 16, points);
-        agree::<f32>([40, 9, 70], 32, points);
-        agree::<f64>([1, 70, 90], 8, points);
-        agree::<f32>([1, 1, 5000], 16, points);
+    for (points, coder) in [
+        (Points::Auto, Coder::Class),
+        (Points::Two, Coder::Class),
+        (Points::Six, Coder::Class),
+        (Points::Auto, Coder::Planes),
+        (Points::Six, Coder::Planes),
+    ] {
+        let tile = |tile| Params { tile, points, coder, ..Params::default() };
+        agree::<f32>([30, 19, 41], tile(8));
+        agree::<f64>([18, 35, 40], tile(16));
+        agree::<f32>([40, 9, 70], tile(32));
+        agree::<f64>([1, 70, 90], tile(8));
+        agree::<f32>([1, 1, 5000], tile(16));
     }
 }
