@@ -1,6 +1,6 @@
 // The choice of each chunk of the frame, from a sample of its original values (FORMAT.md, "Choices"). Costs are integers: their
 // sums do not depend on the order.
-#include "pyramid.cuh"
+#include "nodes.cuh"
 
 // A node of an axis at which predictions are compared. Mirrored in codec/backend/cuda/pyramid/choosing.rs.
 template <class T> struct Probe {
@@ -10,11 +10,8 @@ template <class T> struct Probe {
     T gain[3];
     // Distances to the three nodes before it and the three behind; 0 where there is none.
     i32 offset[6];
-    // Place in the chunk.
-    u32 at;
-    // Whether there is a second node before it, and behind it.
-    u32 second[2];
-    u32 unused;
+    // Place in the chunk; whether there are no other nodes than the two next to it.
+    u32 at, alone;
 };
 
 template <class T> struct ChooseArguments {
@@ -34,9 +31,12 @@ template <class T> struct ChooseArguments {
 
 constexpr u32 SETS = 8;
 constexpr u32 POINT_CHOICES = 3;
-// Cost of a bit; what a favoured axis must win by; below what mean cost coarse steps are quantized more finely.
+// Without the roughness rule, and with it.
+constexpr u32 RULES = 2;
+// Cost of a bit; what a favoured axis and what the rule must win by; below what mean cost coarse steps are quantized more finely.
 constexpr u32 BIT = 128;
-constexpr u64 MARGIN = 32;
+constexpr u64 AXIS_MARGIN = 32;
+constexpr u64 RULE_MARGIN = 16;
 constexpr u64 FINE_BELOW = 20;
 constexpr double COST_LIMIT = 32768.0;
 // A quarter of the variance of rounding to integers.
@@ -59,32 +59,27 @@ template <class T> struct Sampled {
         for (u32 k = 0; k < 6; k++) sum = R::fma(probe.weight[points][k], near[axis][k], sum);
         p[axis] = sum;
         gain[axis] = probe.gain[points];
-        const T left = R::sub(near[axis][2], near[axis][1]), inner = R::sub(near[axis][3], near[axis][2]);
-        const T right = R::sub(near[axis][4], near[axis][3]);
-        const bool before = probe.second[0] & (points > 0), behind = probe.second[1] & (points > 0);
-        T most = before ? R::max(R::abs(R::sub(inner, left)), (T)0) : (T)0;
-        if (behind) most = R::max(R::abs(R::sub(right, inner)), most);
-        if (!before & !behind) most = R::max(R::abs(inner), most);
-        rough[axis] = most;
+        const T left = near[axis][2], right = near[axis][3];
+        const bool alone = (points == 0) | (probe.alone != 0);
+        rough[axis] = R::abs(alone ? slope(left, right) : bend(left, right, sum));
     }
-    // What the prediction costs if the node were new on the axes `set`.
-    __device__ __forceinline__ u32 cost(u32 set) const {
+    // What the prediction costs if the node were new on the axes `set`; with RULE axes much rougher than another are left out.
+    template <bool RULE> __device__ __forceinline__ u32 cost(u32 set) const {
         T sum = 0, noise = 0;
         u32 count = 0;
         T limit = R::from_bits(R::INFINITE);
 #pragma unroll
         for (u32 axis = 0; axis < 3; axis++) {
-            if (set >> axis & 1) limit = R::min(rough[axis], limit);
+            if (RULE && set >> axis & 1) limit = R::min(rough[axis], limit);
         }
-        limit = R::add(R::add(limit, limit), z.step);
-        const bool alone = (set & (set - 1)) == 0;
+        limit = R::fma(limit, (T)2, z.step);
 #pragma unroll
         for (u32 axis = 0; axis < 3; axis++) {
             if (!(set >> axis & 1)) continue;
-            const bool counts = alone | (rough[axis] <= limit);
-            sum = counts ? R::add(sum, p[axis]) : sum;
-            noise = counts ? R::add(noise, gain[axis]) : noise;
-            count += counts;
+            const bool out = RULE && rough[axis] > limit;
+            sum = out ? sum : R::add(sum, p[axis]);
+            noise = out ? noise : R::add(noise, gain[axis]);
+            count += !out;
         }
         const T share = count > 2 ? (T)(1.0 / 3.0) : count == 1 ? (T)1 : (T)0.5;
         sum = R::mul(sum, share);
@@ -104,10 +99,10 @@ __device__ __forceinline__ u32 predicting(u32 set, u32 favoured) {
 
 // One block a chunk.
 template <class T> __device__ void choose_chunks(const ChooseArguments<T> &a) {
-    __shared__ u64 costs[POINT_CHOICES][SETS];
+    __shared__ u64 costs[RULES][POINT_CHOICES][SETS];
     const u32 chunk = blockIdx.x;
     const u32 place[3] = {chunk / (a.chunks[1] * a.chunks[2]), chunk / a.chunks[2] % a.chunks[1], chunk % a.chunks[2]};
-    for (u32 i = threadIdx.x; i < POINT_CHOICES * SETS; i += blockDim.x) costs[i / SETS][i % SETS] = 0;
+    for (u32 i = threadIdx.x; i < RULES * POINT_CHOICES * SETS; i += blockDim.x) costs[0][0][i] = 0;
     __syncthreads();
     const Probe<T> *probes[3];
     u32 count[3], active = 0;
@@ -119,7 +114,7 @@ template <class T> __device__ void choose_chunks(const ChooseArguments<T> &a) {
         active |= a.active[last] & 1u << axis;
     }
     const u64 strides[3] = {(u64)a.n[1] * a.n[2], a.n[2], 1};
-    u32 sums[POINT_CHOICES][SETS] = {};
+    u32 sums[RULES][POINT_CHOICES][SETS] = {};
     const u32 total = count[0] * count[1] * count[2];
     for (u32 i = threadIdx.x; i < total; i += blockDim.x) {
         const u32 index[3] = {i / (count[1] * count[2]), i / count[2] % count[1], i % count[2]};
@@ -153,34 +148,40 @@ template <class T> __device__ void choose_chunks(const ChooseArguments<T> &a) {
                 if (p != c) continue;
 #pragma unroll
                 for (u32 set = 1; set < SETS; set++) {
-                    if ((set & ~active) == 0) sums[p][set] += node.cost(set);
+                    if (set & ~active) continue;
+                    const u32 plain = node.template cost<false>(set);
+                    sums[0][p][set] += plain;
+                    // an axis alone is not compared with others
+                    sums[1][p][set] += (set & (set - 1)) == 0 ? plain : node.template cost<true>(set);
                 }
             }
         }
     }
 #pragma unroll
-    for (u32 c = 0; c < POINT_CHOICES; c++) {
-#pragma unroll
-        for (u32 set = 1; set < SETS; set++) {
-            const u32 sum = __reduce_add_sync(FULL, sums[c][set]);
-            if ((threadIdx.x & 31) == 0) atomicAdd(&costs[c][set], (u64)sum);
-        }
+    for (u32 i = 0; i < RULES * POINT_CHOICES * SETS; i++) {
+        if (i % SETS == 0) continue;
+        const u32 sum = __reduce_add_sync(FULL, sums[i / (POINT_CHOICES * SETS)][i / SETS % POINT_CHOICES][i % SETS]);
+        if ((threadIdx.x & 31) == 0) atomicAdd(&costs[0][0][i], (u64)sum);
     }
     __syncthreads();
     if (threadIdx.x > 0) return;
     u32 best = a.candidates[0], sets = 0;
     u64 least = ~0ull, least_cost = 0;
     for (u32 set = 1; set < SETS; set++) sets += (set & ~active) == 0;
-    for (u32 c = 0; c < a.candidate_count; c++) {
-        for (u32 favoured = 0; favoured <= 3; favoured++) {
-            u64 cost = 0;
-            for (u32 set = 1; set < SETS; set++) cost += costs[c][predicting(set, favoured)];
-            const u64 counted = cost + (favoured > 0 ? cost / MARGIN : 0);
-            if (counted < least) least = counted, least_cost = cost, best = a.candidates[c] + 3 * favoured;
+    for (u32 rule = 0; rule < RULES; rule++) {
+        for (u32 c = 0; c < a.candidate_count; c++) {
+            for (u32 favoured = 0; favoured <= 3; favoured++) {
+                u64 cost = 0;
+                for (u32 set = 1; set < SETS; set++) cost += costs[rule][c][predicting(set, favoured)];
+                const u64 counted = cost + (favoured > 0 ? cost / AXIS_MARGIN : 0) + (rule > 0 ? cost / RULE_MARGIN : 0);
+                if (counted >= least) continue;
+                least = counted, least_cost = cost;
+                best = a.candidates[c] + 3 * favoured + rule * Choice::RULE;
+            }
         }
     }
     const bool fine = least_cost < FINE_BELOW * total * sets;
-    a.choices[chunk] = (u8)(best + (fine ? 12 : 0));
+    a.choices[chunk] = (u8)(best + (fine ? Choice::FINE : 0));
 }
 
 extern "C" __global__ void __launch_bounds__(256) choose_chunks_f32(const ChooseArguments<float> a) { choose_chunks<float>(a); }

@@ -42,10 +42,11 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
     const u16 *coded_at;
     u32 coded_before;
     const u32 *numbers;
+    bool rule;
 
     __device__ FineTiles(const TileArguments<T> &a, char *memory)
         : Base(a, a.shapes[a.whole_shape], threadIdx.x, memory, TILES * PLACES, TILES * SYMBOLS), coded_at(a.coded_at + shape.coded_at),
-          coded_before(shape.nodes - SYMBOLS), numbers(nullptr) {}
+          coded_before(shape.nodes - SYMBOLS), numbers(nullptr), rule(false) {}
     static __device__ __forceinline__ void sync() { __syncthreads(); }
     __device__ __forceinline__ void put_exact(u32 place, u32 coded, T p) {
         if (q[coded] != EXACT || numbers[coded / SYMBOLS] == NO_TILE) return;
@@ -190,7 +191,7 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
     }
     template <u32 POINTS> __device__ __forceinline__ void step(const Choice &choice) {
         const Step *step = a.steps + shape.first_step;
-        if (choice.favoured() == 0) {
+        if (choice.favoured() == 0 && !choice.in_order()) {
             RegularStep<T, SIDE, POINTS>::template run<TILES, THREADS>(*this, step[1].stencils, step[2].stencils);
             return;
         }
@@ -198,7 +199,7 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
         one_axis<1, POINTS>(choice, step[1]);
         one_axis<2, POINTS>(choice, step[2]);
     }
-    // With a favoured axis: by lists, since few chunks have one.
+    // Where an axis predicts alone: by lists, since few chunks have one.
     template <u32 CROSS, u32 POINTS> __device__ __forceinline__ void one_axis(const Choice &choice, const Step &list) {
         const Stencil<T, POINTS> *all = this->template stencils<POINTS>();
 #pragma unroll 1
@@ -207,7 +208,7 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
             const Node node = a.nodes[list.first + n - j * list.count];
             const u32 place = j * PLACES + node.place, coded = j * SYMBOLS + node.coded - coded_before;
             const Quantizer<T> z = this->quantizer(j * BLOCKS + node.tier);
-            const T p = predict<CROSS>(v + place, all, node, choice.favoured(), z.step);
+            const T p = predict<CROSS>(v + place, all, node, choice, z.step);
             if (this->put(place, coded, this->known(place, coded), p, z)) put_exact(place, coded, p);
         }
         sync();
@@ -246,6 +247,7 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
         put_coarse(coarse);
         if (a.tier_count > 1) load_tiers();
         const Choice choice{a.choices[a.tiles[numbers[0]].chunk]};
+        rule = choice.rule();
         quantizers = quantizers_of(a, choice, 0);
         only = quantizers[0];
         ask_for(next);

@@ -15,42 +15,34 @@ template <class T, u32 POINTS> __device__ __forceinline__ T predict(const T (&v)
     return p;
 }
 
-// All bits of a magnitude, or none of them.
-template <class T> __device__ __forceinline__ typename Real<T>::Bits magnitude_if(bool counts) { return counts ? ~Real<T>::SIGN : 0; }
-template <class T> __device__ __forceinline__ T masked(T v, typename Real<T>::Bits mask) { return Real<T>::from_bits(Real<T>::bits(v) & mask); }
+// How rough an axis is around a new node, up to its sign: twice what a straight line through the nodes next to it misses prediction p by,
+// or their difference where there are no other nodes. Its magnitude counts; comparisons with NaN are false.
+template <class T> __device__ __forceinline__ T bend(T left, T right, T p) { return Real<T>::fma((T)-2, p, Real<T>::add(left, right)); }
+template <class T> __device__ __forceinline__ T slope(T left, T right) { return Real<T>::sub(right, left); }
 
-// The larger magnitude of the second differences around the node before and the one after the new one; what is masked out does not count.
-template <class T, u32 POINTS>
-__device__ __forceinline__ T bend(const T (&v)[POINTS], typename Real<T>::Bits left_mask, typename Real<T>::Bits right_mask) {
-    typedef Real<T> R;
-    constexpr u32 LEFT = POINTS / 2 - 1;
-    const T middle = R::sub(v[LEFT + 1], v[LEFT]);
-    const T left = masked(R::sub(middle, R::sub(v[LEFT], v[LEFT - 1])), left_mask);
-    const T right = masked(R::sub(R::sub(v[LEFT + 2], v[LEFT + 1]), middle), right_mask);
-    return R::max(R::max(left, (T)0), right);
+// The mean of the predictions along all axes.
+template <class T> __device__ __forceinline__ T mean(T a, T b) { return Real<T>::mul(Real<T>::add(a, b), (T)0.5); }
+template <class T> __device__ __forceinline__ T mean(T a, T b, T c) {
+    return Real<T>::mul(Real<T>::add(Real<T>::add(a, b), c), (T)(1.0 / 3.0));
 }
-template <class T, u32 POINTS> __device__ __forceinline__ T slope(const T (&v)[POINTS]) {
+// The mean without axes that are much rougher here than another. There, the mean of all is taken when `slack` is infinite.
+template <class T> __device__ __forceinline__ T mean(const Guess<T> &a, const Guess<T> &b, T slack) {
     typedef Real<T> R;
-    return R::max(R::abs(R::sub(v[POINTS / 2], v[POINTS / 2 - 1])), (T)0);
+    const T rough_a = R::abs(a.rough), rough_b = R::abs(b.rough);
+    const T limit = R::fma(R::min(rough_a, rough_b), (T)2, slack);
+    const T both = mean(a.p, b.p);
+    return rough_a > limit ? b.p : rough_b > limit ? a.p : both;
 }
-
-// The mean of the predictions along all axes but those that are much rougher here than another.
-template <class T> __device__ __forceinline__ T mean(const Guess<T> &a, const Guess<T> &b, T step) {
+template <class T> __device__ __forceinline__ T mean(const Guess<T> &a, const Guess<T> &b, const Guess<T> &c, T slack) {
     typedef Real<T> R;
-    const T limit = R::fma(R::min(a.rough, b.rough), (T)2, step);
-    const bool has_a = a.rough <= limit, has_b = b.rough <= limit;
-    const T both = R::mul(R::add(a.p, b.p), (T)0.5);
-    return has_a & has_b ? both : has_a ? a.p : b.p;
-}
-template <class T> __device__ __forceinline__ T mean(const Guess<T> &a, const Guess<T> &b, const Guess<T> &c, T step) {
-    typedef Real<T> R;
-    const T limit = R::fma(R::min(R::min(a.rough, b.rough), c.rough), (T)2, step);
-    const bool has_a = a.rough <= limit, has_b = b.rough <= limit, has_c = c.rough <= limit;
-    T sum = has_a ? a.p : (T)0;
-    sum = has_b ? R::add(sum, b.p) : sum;
-    sum = has_c ? R::add(sum, c.p) : sum;
-    const bool all = has_a & has_b & has_c, two = (has_a & has_b) | (has_a & has_c) | (has_b & has_c);
-    return R::mul(sum, all ? (T)(1.0 / 3.0) : two ? (T)0.5 : (T)1);
+    const T rough_a = R::abs(a.rough), rough_b = R::abs(b.rough), rough_c = R::abs(c.rough);
+    const T limit = R::fma(R::min(R::min(rough_a, rough_b), rough_c), (T)2, slack);
+    const bool out_a = rough_a > limit, out_b = rough_b > limit, out_c = rough_c > limit;
+    T sum = out_a ? (T)0 : a.p;
+    sum = out_b ? sum : R::add(sum, b.p);
+    sum = out_c ? sum : R::add(sum, c.p);
+    const bool two = (out_a & out_b) | (out_a & out_c) | (out_b & out_c), any = out_a | out_b | out_c;
+    return R::mul(sum, two ? (T)1 : any ? (T)0.5 : (T)(1.0 / 3.0));
 }
 
 // The guess along the axis of stencil `s` for the node at `v`.
@@ -58,29 +50,27 @@ template <class T, u32 POINTS> __device__ __forceinline__ Guess<T> guess(const T
     T near[POINTS];
 #pragma unroll
     for (u32 k = 0; k < POINTS; k++) near[k] = v[s.offset[k]];
-    T rough = slope(near);
-    if constexpr (POINTS > 2) {
-        const T bent = bend(near, magnitude_if<T>(s.flags & LEFT_BEND), magnitude_if<T>(s.flags & RIGHT_BEND));
-        rough = s.flags & TWO_NODES ? rough : bent;
-    }
-    return {predict(near, s.weight), rough};
+    const T p = predict(near, s.weight), left = near[POINTS / 2 - 1], right = near[POINTS / 2];
+    return {p, POINTS == 2 || s.flags & TWO_NODES ? slope(left, right) : bend(left, right, p)};
 }
 
-// The prediction of a node that is new on CROSS + 1 axes; `favoured` as in Choice.
+// The prediction of a node that is new on CROSS + 1 axes.
 template <u32 CROSS, u32 POINTS, class T>
-__device__ __forceinline__ T predict(const T *v, const Stencil<T, POINTS> *all, const Node &node, u32 favoured, T step) {
+__device__ __forceinline__ T predict(const T *v, const Stencil<T, POINTS> *all, const Node &node, Choice choice, T step) {
     const Guess<T> first = guess(v, all[node.stencil[0]]);
-    if constexpr (CROSS == 0) return first.p;
+    if (CROSS == 0 || choice.in_order()) return first.p;
     const Guess<T> second = guess(v, all[node.stencil[1]]);
     Guess<T> third = second;
     if constexpr (CROSS == 2) third = guess(v, all[node.stencil[2]]);
     // The favoured axis, when the node is new on it, predicts alone.
+    const u32 favoured = choice.favoured();
     if (favoured > 0 && (node.axes >> (favoured - 1) & 1)) {
         const u32 before = __popc(node.axes & ((1u << (favoured - 1)) - 1));
         return before == 0 ? first.p : before == 1 ? second.p : third.p;
     }
-    if constexpr (CROSS == 1) return mean(first, second, step);
-    else return mean(first, second, third, step);
+    const T slack = choice.rule() ? step : Real<T>::from_bits(Real<T>::INFINITE);
+    if constexpr (CROSS == 1) return mean(first, second, slack);
+    else return mean(first, second, third, slack);
 }
 
 // All nodes of a step that are new on CROSS + 1 axes, by GROUP threads; `node`: the thread's first.
@@ -91,7 +81,7 @@ template <u32 CROSS, u32 POINTS, u32 GROUP, class W> __device__ __forceinline__ 
         const Node next = work.a.nodes[step.first + min(n + GROUP, step.count - 1)];
         const auto known = work.known(node.place, node.coded);
         const auto z = work.quantizer(node.tier);
-        work.visit(node.place, node.coded, known, predict<CROSS>(work.v + node.place, all, node, work.favoured, z.step), z);
+        work.visit(node.place, node.coded, known, predict<CROSS>(work.v + node.place, all, node, work.choice, z.step), z);
         node = next;
     }
 }

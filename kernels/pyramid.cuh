@@ -49,19 +49,21 @@ template <class T, u32 POINTS> struct __align__(16) Stencil {
     i16 offset[POINTS];
     u16 flags;
 };
-// What tells how rough the axis is here: the second differences around the node before and the one after, or the difference of
-// the only two.
-constexpr u32 LEFT_BEND = 1;
-constexpr u32 RIGHT_BEND = 2;
-constexpr u32 TWO_NODES = 4;
+// There are no other nodes than the two next to it.
+constexpr u32 TWO_NODES = 1;
 
 // What a chunk may choose, one byte in the stream.
 struct Choice {
     u32 byte;
+    static constexpr u32 FINE = 12, RULE = 24, IN_ORDER = 48;
     __device__ __forceinline__ u32 points() const { return byte % 3; }
     // The axis that predicts alone where a node is new on it: 0 for none, else one more than the axis.
-    __device__ __forceinline__ u32 favoured() const { return byte / 3 % 4; }
-    __device__ __forceinline__ bool fine() const { return byte >= 12; }
+    __device__ __forceinline__ u32 favoured() const { return in_order() ? 0 : byte / 3 % 4; }
+    __device__ __forceinline__ bool fine() const { return !in_order() && byte / FINE % 2 == 1; }
+    // The roughness rule: axes much rougher than another are left out.
+    __device__ __forceinline__ bool rule() const { return byte >= RULE && !in_order(); }
+    // The first axis that a node is new on predicts alone.
+    __device__ __forceinline__ bool in_order() const { return byte >= IN_ORDER; }
 };
 constexpr u32 NO_TILE = 0xffffffffu;
 // Levels of quantization.

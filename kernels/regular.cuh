@@ -35,21 +35,10 @@ template <class T, u32 SIDE, u32 POINTS> struct Along {
         });
         return p;
     }
-    template <u32 K> __device__ __forceinline__ Guess<T> guess() const { return {predict<K>(), rough<K>()}; }
-    // At most two nodes on each side tell how rough the axis is.
-    template <u32 K> __device__ __forceinline__ T rough() const {
-        typedef Real<T> R;
-        constexpr u32 first = N::inner_first(K), count = N::inner_end(K) - first;
-        if constexpr (count == 2) {
-            return R::max(R::abs(R::sub(old[first + 1], old[first])), (T)0);
-        } else {
-            T rough = 0;
-            unroll<count - 2>([&](auto j) {
-                constexpr u32 i = N::inner_first(K) + decltype(j)::value;
-                rough = R::max(R::abs(R::sub(R::sub(old[i + 2], old[i + 1]), R::sub(old[i + 1], old[i]))), rough);
-            });
-            return rough;
-        }
+    // There are at least three old nodes on an axis.
+    template <u32 K> __device__ __forceinline__ Guess<T> guess() const {
+        const T p = predict<K>(), left = old[K], right = old[K + 1];
+        return {p, POINTS == 2 ? slope(left, right) : bend(left, right, p)};
     }
 };
 
@@ -57,14 +46,12 @@ template <class T, u32 SIDE, u32 POINTS> struct Along {
 template <class T, u32 POINTS> struct Across {
     T weight[POINTS];
     const T *near[POINTS];
-    typename Real<T>::Bits left, right;
 
     // `v`: where the column stands.
     __device__ __forceinline__ void load(const T *v, const Stencil<T, POINTS> *stencil) {
         const Stencil<T, POINTS> s = *stencil;
 #pragma unroll
         for (u32 k = 0; k < POINTS; k++) weight[k] = s.weight[k], near[k] = v + s.offset[k];
-        left = magnitude_if<T>(s.flags & LEFT_BEND), right = magnitude_if<T>(s.flags & RIGHT_BEND);
     }
     __device__ __forceinline__ void values(T (&v)[POINTS], u32 along) const {
 #pragma unroll
@@ -80,8 +67,8 @@ template <class T, u32 POINTS> struct Across {
     __device__ __forceinline__ Guess<T> guess(u32 along) const {
         T v[POINTS];
         values(v, along);
-        if constexpr (POINTS == 2) return {::predict(v, weight), slope(v)};
-        else return {::predict(v, weight), bend(v, left, right)};
+        const T p = ::predict(v, weight), left = v[POINTS / 2 - 1], right = v[POINTS / 2];
+        return {p, POINTS == 2 ? slope(left, right) : bend(left, right, p)};
     }
 };
 
@@ -117,10 +104,11 @@ template <u32 SIDE, bool NEW> struct Numbers {
 template <class W, class T, u32 SIDE> struct Column {
     // In the memory of all tiles at hand, and of its own.
     u32 place, own_place, tile;
+    bool rule;
     Quantizer<T> quantizers[SIDE / 8];
 
     // `y` and `x`: ranks.
-    __device__ __forceinline__ Column(const W &work, u32 tile, u32 y, u32 x) : own_place(y * Memory<SIDE>::Y + x), tile(tile) {
+    __device__ __forceinline__ Column(const W &work, u32 tile, u32 y, u32 x) : own_place(y * Memory<SIDE>::Y + x), tile(tile), rule(work.rule) {
         place = tile * W::PLACES + own_place;
 #pragma unroll
         for (u32 z = 0; z < SIDE / 8; z++) quantizers[z] = work.only;
@@ -131,6 +119,8 @@ template <class W, class T, u32 SIDE> struct Column {
         for (u32 z = 0; z < SIDE / 8; z++) quantizers[z] = work.quantizer(z * (SIDE / 8) * (SIDE / 8) + at);
     }
     __device__ __forceinline__ const Quantizer<T> &of(u32 position) const { return quantizers[position / 8]; }
+    // Of `mean`.
+    __device__ __forceinline__ T slack(u32 position) const { return rule ? of(position).step : Real<T>::from_bits(Real<T>::INFINITE); }
     // Quantizes or rebuilds its nodes from their predictions. Exact nodes, which are rare, come after the others.
     template <bool NEW> __device__ __forceinline__ void visit(W &work, const T (&p)[Nodes<SIDE, NEW>::COUNT]) const {
         typedef Nodes<SIDE, NEW> N;
@@ -187,7 +177,7 @@ template <class T, u32 SIDE, u32 POINTS> struct RegularStep {
         T p[N::COUNT];
         unroll<N::COUNT>([&](auto k) {
             constexpr u32 K = decltype(k)::value, at = N::offset(K);
-            if constexpr (FRESH) p[K] = mean(own.template guess<K>(), across.guess(at), column.of(N::position(K)).step);
+            if constexpr (FRESH) p[K] = mean(own.template guess<K>(), across.guess(at), column.slack(N::position(K)));
             else p[K] = across.predict(at);
         });
         column.template visit<FRESH>(work, p);
@@ -207,7 +197,7 @@ template <class T, u32 SIDE, u32 POINTS> struct RegularStep {
         T p[N::COUNT];
         unroll<N::COUNT>([&](auto k) {
             constexpr u32 K = decltype(k)::value, at = N::offset(K);
-            const T size = column.of(N::position(K)).step;
+            const T size = column.slack(N::position(K));
             if constexpr (FRESH) p[K] = mean(own.template guess<K>(), first.guess(at), second.guess(at), size);
             else p[K] = mean(first.guess(at), second.guess(at), size);
         });

@@ -27,9 +27,6 @@ template <u32 SIDE, u32 POINTS> struct Near {
     static __host__ __device__ constexpr u32 end(u32 k) {
         return k + 1 + POINTS / 2 < Axis<SIDE>::OLD ? k + 1 + POINTS / 2 : Axis<SIDE>::OLD;
     }
-    // Those of them that tell how rough the axis is: at most two on each side.
-    static __host__ __device__ constexpr u32 inner_first(u32 k) { return k > 1 && k - 1 > first(k) ? k - 1 : first(k); }
-    static __host__ __device__ constexpr u32 inner_end(u32 k) { return k + 3 < end(k) ? k + 3 : end(k); }
     // Weight of old node `node` for new node k, in the order of operations that the format fixes.
     static __host__ __device__ constexpr double weight(u32 k, u32 node) {
         typedef Axis<SIDE> A;

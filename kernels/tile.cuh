@@ -58,10 +58,9 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCOD
     using Base::v;
     const Tile tile;
     const Choice choice;
-    const u32 favoured;
 
     __device__ TileWork(const TileArguments<T> &a, const Tile &tile, const TileShape &shape, char *memory, u32 thread)
-        : Base(a, shape, thread, memory, shape.places, shape.nodes), tile(tile), choice{a.choices[tile.chunk]}, favoured(choice.favoured()) {}
+        : Base(a, shape, thread, memory, shape.places, shape.nodes), tile(tile), choice{a.choices[tile.chunk]} {}
     static __device__ __forceinline__ void sync() {
         if (GROUP == 32) __syncwarp();
         else __syncthreads();

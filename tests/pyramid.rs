@@ -126,7 +126,7 @@ fn previews(settings: (u8, Coder)) {
 
 #[test]
 fn damaged_parts_end_in_an_error_or_in_values_but_never_in_a_panic() {
-    damaged((8, Coder::Class), 24);
+    damaged((8, Coder::Class), 51);
     damaged((8, Coder::Planes), 48);
 }
 

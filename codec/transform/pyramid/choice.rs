@@ -11,6 +11,8 @@ pub struct Choice {
     pub axis: u8,
     /// Whether coarse steps are quantized more finely.
     pub fine: bool,
+    /// The roughness rule: whether axes that are much rougher than another are left out.
+    pub rule: bool,
     /// Axis order: the first axis that a node is new on predicts alone. Goes with none of the above but `points`.
     pub in_order: bool,
 }
@@ -23,11 +25,18 @@ impl Choice {
         if self.in_order {
             return IN_ORDER + self.points;
         }
-        self.points + 3 * self.axis + 12 * self.fine as u8
+        self.points + 3 * self.axis + 12 * self.fine as u8 + 24 * self.rule as u8
     }
     /// None for a byte that names nothing.
     pub fn from_byte(byte: u8) -> Option<Self> {
-        (byte < 24).then_some(Self { points: byte % 3, axis: byte / 3 % 4, fine: byte >= 12, in_order: false })
+        let points = byte % 3;
+        match byte {
+            0..IN_ORDER => {
+                Some(Self { points, axis: byte / 3 % 4, fine: byte / 12 % 2 == 1, rule: byte >= 24, in_order: false })
+            }
+            IN_ORDER..=50 => Some(Self { points, in_order: true, ..Self::default() }),
+            _ => None,
+        }
     }
     /// The axes that predict nodes new on the axes `new` (bit a = axis a).
     pub fn axes(self, new: usize) -> usize {

@@ -14,30 +14,39 @@ use crate::params::Points;
 use crate::simd::{Kernel, dispatch};
 
 /// A favoured axis must win by one part in so many.
-const MARGIN: u64 = 32;
+const AXIS_MARGIN: u64 = 32;
+/// So must the roughness rule, which is slower.
+const RULE_MARGIN: u64 = 16;
 /// Coarse steps are quantized more finely where a prediction costs less than this on average.
 const FINE_BELOW: u64 = 20;
 
 /// The choice for the chunk of the nodes `region`, whose values are a box in C order.
 pub fn choose<T: Real>(plan: &ArrayPlan<T>, region: &Region, tiers: &Tiers<T>, values: &[T], points: Points) -> Choice {
     let candidates = candidates(points);
-    let first = Choice { points: candidates[0], ..Choice::default() };
     if !plan.array.is_frame() {
-        return first;
+        return of_corner_arrays(points);
     }
     let Costs { costs, predictions } = dispatch(Sample { plan, region, tiers, values, candidates });
-    let total = |choice: Choice| (1..8).map(|new| costs[choice.points as usize][choice.axes(new)]).sum::<u64>();
-    let mut best = (first, total(first));
-    for &points in candidates {
-        for axis in 0..=3 {
-            let choice = Choice { points, axis, ..Choice::default() };
-            let cost = total(choice) + if axis > 0 { total(choice) / MARGIN } else { 0 };
-            if cost < best.1 {
-                best = (choice, cost);
-            }
-        }
-    }
-    Choice { fine: total(best.0) < FINE_BELOW * predictions, ..best.0 }
+    let total = |choice: Choice| {
+        let of_rule = &costs[choice.rule as usize][choice.points as usize];
+        (1..8).map(|new| of_rule[choice.axes(new)]).sum::<u64>()
+    };
+    let counted = |choice: &Choice| {
+        let cost = total(*choice);
+        let axis = if choice.axis > 0 { cost / AXIS_MARGIN } else { 0 };
+        cost + axis + if choice.rule { cost / RULE_MARGIN } else { 0 }
+    };
+    let of = |rule: bool| {
+        let pairs = candidates.iter().flat_map(|&points| (0..=3).map(move |axis| (points, axis)));
+        pairs.map(move |(points, axis)| Choice { points, axis, rule, ..Choice::default() })
+    };
+    let best = of(false).chain(of(true)).min_by_key(counted).unwrap_or_default();
+    Choice { fine: total(best) < FINE_BELOW * predictions, ..best }
+}
+
+/// The choice for the chunks of corner arrays.
+pub fn of_corner_arrays(points: Points) -> Choice {
+    Choice { points: candidates(points)[0], rule: true, ..Choice::default() }
 }
 
 /// The indices of points to compare, in turn.
@@ -59,8 +68,8 @@ struct Sample<'a, T> {
 }
 
 struct Costs {
-    /// By points, then by the set of axes on which the nodes of the sample were taken as new.
-    costs: [[u64; 8]; 3],
+    /// By the rule, then points, then the set of axes on which the nodes of the sample were taken as new.
+    costs: [[[u64; 8]; 3]; 2],
     /// How many predictions the costs of one number of points are of.
     predictions: u64,
 }
@@ -76,7 +85,7 @@ impl<T: Real> Kernel for Sample<'_, T> {
         let splat = |p: &Probe<T>| Probes::new(&[*p]);
         let (z_lanes, y_lanes): (Vec<_>, Vec<_>) = (z.iter().map(splat).collect(), y.iter().map(splat).collect());
         let x_lanes: Vec<_> = x.chunks(WIDTH).map(Probes::new).collect();
-        let mut costs = [[0; 8]; 3];
+        let mut costs = [[[0; 8]; 3]; 2];
         let mut row = Row::default();
         for along_z in &z_lanes {
             for along_y in &y_lanes {
@@ -85,7 +94,10 @@ impl<T: Real> Kernel for Sample<'_, T> {
                     for &points in self.candidates {
                         row.interpolate(points as usize, [along_z, along_y, along_x], active);
                         for &set in &sets {
-                            costs[points as usize][set] += row.cost(set);
+                            let plain = row.cost(set, false);
+                            costs[0][points as usize][set] += plain;
+                            costs[1][points as usize][set] +=
+                                if set.is_power_of_two() { plain } else { row.cost(set, true) };
                         }
                     }
                 }

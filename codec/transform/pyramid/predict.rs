@@ -46,14 +46,18 @@ impl<T: Real, const W: usize> Group<'_, T, W> {
         for step in (0..self.plan.steps).rev() {
             for axes in PASSES {
                 let pass = Pass { group: self, step, axes };
-                match self.choice.axes(axes) {
-                    0b001 => pass.run::<0b001, V, F>(v, visitor),
-                    0b010 => pass.run::<0b010, V, F>(v, visitor),
-                    0b100 => pass.run::<0b100, V, F>(v, visitor),
-                    0b011 => pass.run::<0b011, V, F>(v, visitor),
-                    0b101 => pass.run::<0b101, V, F>(v, visitor),
-                    0b110 => pass.run::<0b110, V, F>(v, visitor),
-                    _ => pass.run::<0b111, V, F>(v, visitor),
+                match (self.choice.axes(axes), self.choice.rule) {
+                    (0b001, _) => pass.run::<0b001, false, V, F>(v, visitor),
+                    (0b010, _) => pass.run::<0b010, false, V, F>(v, visitor),
+                    (0b100, _) => pass.run::<0b100, false, V, F>(v, visitor),
+                    (0b011, false) => pass.run::<0b011, false, V, F>(v, visitor),
+                    (0b101, false) => pass.run::<0b101, false, V, F>(v, visitor),
+                    (0b110, false) => pass.run::<0b110, false, V, F>(v, visitor),
+                    (_, false) => pass.run::<0b111, false, V, F>(v, visitor),
+                    (0b011, true) => pass.run::<0b011, true, V, F>(v, visitor),
+                    (0b101, true) => pass.run::<0b101, true, V, F>(v, visitor),
+                    (0b110, true) => pass.run::<0b110, true, V, F>(v, visitor),
+                    (_, true) => pass.run::<0b111, true, V, F>(v, visitor),
                 }
             }
         }
@@ -86,9 +90,14 @@ impl<T: Real, const W: usize> Pass<'_, T, W> {
             _ => &[],
         }
     }
-    /// `USED`: the axes of the pass that take part in the prediction.
+    /// `USED`: the axes of the pass that take part in the prediction; `RULE`: those of them that are much rougher here than another
+    /// do not.
     #[inline(always)]
-    fn run<const USED: usize, V: Vector<T, W>, F: Visit<T, V, W>>(&self, v: &mut [Lanes<T, W>], visitor: &mut F) {
+    fn run<const USED: usize, const RULE: bool, V: Vector<T, W>, F: Visit<T, V, W>>(
+        &self,
+        v: &mut [Lanes<T, W>],
+        visitor: &mut F,
+    ) {
         let (strides, shift) = (self.group.plan.strides(), self.group.shift);
         let blocks = self.group.plan.dims.map(|m| ((m - 1) >> shift) + 1);
         let level = self.group.levels.of(self.step) * blocks[0] * blocks[1] * blocks[2];
@@ -109,7 +118,12 @@ impl<T: Real, const W: usize> Pass<'_, T, W> {
                         Line { stencil: along_y, origin: at[0] + at[2], stride: strides[1] },
                         Line { stencil: along_x, origin: at[0] + at[1], stride: 1 },
                     ];
-                    let p = predict::<T, V, W, USED>(v, &lines, &self.group.quantizers[node.block].step);
+                    let p = if RULE {
+                        let step = &self.group.quantizers[node.block].step;
+                        mean_of_smooth::<T, V, W, USED>(v, &lines, step)
+                    } else {
+                        mean::<T, V, W, USED>(v, &lines)
+                    };
                     visitor.visit(node, p, v);
                 }
             }
@@ -117,9 +131,25 @@ impl<T: Real, const W: usize> Pass<'_, T, W> {
     }
 }
 
-/// The mean of the predictions along the axes `USED`, without those axes that are much rougher here than another.
+/// The mean of the predictions along the axes `USED`.
 #[inline(always)]
-fn predict<T: Real, V: Vector<T, W>, const W: usize, const USED: usize>(
+fn mean<T: Real, V: Vector<T, W>, const W: usize, const USED: usize>(v: &[Lanes<T, W>], lines: &[Line<T>; 3]) -> V {
+    let along = |a: usize| lines[a].look::<V, W, false>(v).0;
+    let half = V::splat(T::HALF);
+    match USED {
+        0b001 => along(0),
+        0b010 => along(1),
+        0b100 => along(2),
+        0b011 => along(0).add(along(1)).mul(half),
+        0b101 => along(0).add(along(2)).mul(half),
+        0b110 => along(1).add(along(2)).mul(half),
+        _ => along(0).add(along(1)).add(along(2)).mul(V::splat(T::THIRD)),
+    }
+}
+
+/// The mean of the predictions along the axes `USED`, two or three, without those axes that are much rougher here than another.
+#[inline(always)]
+fn mean_of_smooth<T: Real, V: Vector<T, W>, const W: usize, const USED: usize>(
     v: &[Lanes<T, W>],
     lines: &[Line<T>; 3],
     step: &Lanes<T, W>,
@@ -128,33 +158,28 @@ fn predict<T: Real, V: Vector<T, W>, const W: usize, const USED: usize>(
     let (mut p, mut rough) = ([zero; 3], [zero; 3]);
     let mut limit = V::splat(T::INFINITY);
     for a in 0..3 {
-        if USED == 1 << a {
-            return lines[a].look::<V, W, false>(v).0;
-        }
         if USED >> a & 1 == 1 {
             (p[a], rough[a]) = lines[a].look::<V, W, true>(v);
             limit = rough[a].smaller(limit);
         }
     }
-    limit = limit.add(limit).add(V::load(step));
-    let mut sum = zero;
-    let mut kept = [rough[0].le(limit); 3];
+    limit = limit.fma(V::splat(T::TWO), V::load(step));
+    let (mut sum, mut out) = (zero, [rough[0].lt(limit); 3]);
     for a in 0..3 {
         if USED >> a & 1 == 1 {
-            kept[a] = rough[a].le(limit);
-            sum = V::select(kept[a], sum.add(p[a]), sum);
+            out[a] = limit.lt(rough[a]);
+            sum = V::select(out[a], sum, sum.add(p[a]));
         }
     }
     let (one, half) = (V::splat(T::ONE), V::splat(T::HALF));
     let share = match USED {
-        0b011 => V::select(V::and(kept[0], kept[1]), half, one),
-        0b101 => V::select(V::and(kept[0], kept[2]), half, one),
-        0b110 => V::select(V::and(kept[1], kept[2]), half, one),
+        0b011 => V::select(out[0], one, V::select(out[1], one, half)),
+        0b101 => V::select(out[0], one, V::select(out[2], one, half)),
+        0b110 => V::select(out[1], one, V::select(out[2], one, half)),
         _ => {
-            let two = V::select(V::and(kept[1], kept[2]), half, one);
-            let two = V::select(V::and(kept[0], kept[2]), half, two);
-            let two = V::select(V::and(kept[0], kept[1]), half, two);
-            V::select(V::and(V::and(kept[0], kept[1]), kept[2]), V::splat(T::THIRD), two)
+            let any = out.iter().fold(V::splat(T::THIRD), |share, &out| V::select(out, half, share));
+            let pairs = [V::and(out[0], out[1]), V::and(out[0], out[2]), V::and(out[1], out[2])];
+            pairs.iter().fold(any, |share, &both| V::select(both, one, share))
         }
     };
     sum.mul(share)
@@ -185,8 +210,8 @@ impl<T: Real> Line<'_, T> {
             _ => unreachable!("a new node lies between one to three nodes on each side"),
         }
     }
-    /// With `BEFORE` of `LEN` nodes before the new one. The roughness is the largest second difference of the inner nodes,
-    /// or the difference where there are only two.
+    /// With `BEFORE` of `LEN` nodes before the new one. The roughness is twice what a straight line through its neighbours misses the
+    /// prediction by, or the difference of the neighbours where there are no other nodes.
     #[inline(always)]
     fn nodes<V: Vector<T, W>, const W: usize, const ROUGH: bool, const BEFORE: usize, const LEN: usize>(
         &self,
@@ -201,18 +226,12 @@ impl<T: Real> Line<'_, T> {
         for k in 1..LEN {
             p = V::splat(self.stencil.weight[k]).fma(near[k], p);
         }
-        let (first, end) = (BEFORE.saturating_sub(2), if BEFORE + 2 < LEN { BEFORE + 2 } else { LEN });
-        let mut rough = zero;
-        if ROUGH && end == first + 2 {
-            rough = near[first + 1].sub(near[first]).abs().larger(zero);
-        } else if ROUGH {
-            for k in 0..LEN {
-                if k >= first && k + 2 < end {
-                    let bend = near[k + 2].sub(near[k + 1]).sub(near[k + 1].sub(near[k]));
-                    rough = bend.abs().larger(rough);
-                }
-            }
-        }
+        let (left, right) = (near[BEFORE - 1], near[BEFORE]);
+        let rough = match (ROUGH, LEN) {
+            (false, _) => zero,
+            (true, 2) => right.sub(left).abs(),
+            (true, _) => p.fma(V::splat(-T::TWO), left.add(right)).abs(),
+        };
         (p, rough)
     }
 }

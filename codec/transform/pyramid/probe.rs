@@ -24,14 +24,14 @@ pub struct Probe<T> {
     pub weight: [[T; 6]; 3],
     /// Sum of the squares of the weights.
     pub gain: [T; 3],
-    /// Whether there is a second node before it, and behind it.
-    pub second: [bool; 2],
+    /// Whether there is but one node before it and one behind it.
+    pub alone: bool,
 }
 
 impl<T: Real> Probe<T> {
     fn old(at: usize) -> Self {
         let none = [T::ZERO; 6];
-        Self { at, is_new: false, offset: [0; 6], weight: [none; 3], gain: [T::ZERO; 3], second: [false; 2] }
+        Self { at, is_new: false, offset: [0; 6], weight: [none; 3], gain: [T::ZERO; 3], alone: false }
     }
 
     /// New node `index` of a tile that begins at `origin`.
@@ -47,7 +47,7 @@ impl<T: Real> Probe<T> {
             let square = stencil.weight[0] * stencil.weight[0];
             probe.gain[points] = stencil.weight[1..stencil.len].iter().fold(square, |sum, w| w.fma(*w, sum));
         }
-        probe.second = [probe.offset[1] != 0, probe.offset[4] != 0];
+        probe.alone = probe.offset[1] == 0 && probe.offset[4] == 0;
         probe
     }
 }
@@ -83,7 +83,7 @@ pub struct Probes<T> {
     pub offset: [[isize; WIDTH]; 6],
     pub weight: [[Lanes<T, WIDTH>; 6]; POINTS.len()],
     pub gain: [Lanes<T, WIDTH>; POINTS.len()],
-    pub second: [[bool; WIDTH]; 2],
+    pub alone: [bool; WIDTH],
 }
 
 impl<T: Real> Probes<T> {
@@ -95,7 +95,7 @@ impl<T: Real> Probes<T> {
             offset: std::array::from_fn(|k| lane.map(|p| p.offset[k])),
             weight: std::array::from_fn(|points| std::array::from_fn(|k| Lanes(lane.map(|p| p.weight[points][k])))),
             gain: std::array::from_fn(|points| Lanes(lane.map(|p| p.gain[points]))),
-            second: [0, 1].map(|side| lane.map(|p| p.second[side])),
+            alone: lane.map(|p| p.alone),
         }
     }
 }

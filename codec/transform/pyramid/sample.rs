@@ -79,7 +79,7 @@ impl<T: Real> Row<T> {
     #[inline(always)]
     pub fn interpolate(&mut self, points: usize, probes: [&Probes<T>; 3], active: usize) {
         for a in (0..3).filter(|a| active >> a & 1 == 1) {
-            let (v, weight, second) = (&self.near[a], &probes[a].weight[points], &probes[a].second);
+            let (v, weight, alone) = (&self.near[a], &probes[a].weight[points], &probes[a].alone);
             let mut p = Vector::default();
             for k in 0..6 {
                 for l in 0..WIDTH {
@@ -88,20 +88,18 @@ impl<T: Real> Row<T> {
             }
             (self.p[a], self.gain[a]) = (p, probes[a].gain[points]);
             for l in 0..WIDTH {
-                let [left, inner, right] = [v[2][l] - v[1][l], v[3][l] - v[2][l], v[4][l] - v[3][l]];
-                let [before, behind] = second.map(|s| s[l] & (points > 0));
-                let bends =
-                    [(before, (inner - left).abs()), (behind, (right - inner).abs()), (!before & !behind, inner.abs())];
-                self.rough[a][l] =
-                    bends.iter().fold(T::ZERO, |rough, &(is, bend)| T::select(is & (bend > rough), bend, rough));
+                let (left, right) = (v[2][l], v[3][l]);
+                let alone = (points == 0) | alone[l];
+                let rough = T::select(alone, right - left, p[l].fma(-T::TWO, left + right));
+                self.rough[a][l] = rough.abs();
             }
         }
     }
 
-    /// What the predictions cost if the nodes were new on the axes `set`.
+    /// What the predictions cost if the nodes were new on the axes `set`; with `rule` axes much rougher than another are left out.
     #[inline(always)]
-    pub fn cost(&self, set: usize) -> u64 {
-        let (p, gain) = self.mean(set);
+    pub fn cost(&self, set: usize, rule: bool) -> u64 {
+        let (p, gain) = if rule { self.mean_of_smooth(set) } else { self.mean(set) };
         let mut cost = [0u32; WIDTH];
         for l in 0..WIDTH {
             let x = (self.u[l] - p[l]).abs() * self.inverse[l];
@@ -116,13 +114,25 @@ impl<T: Real> Row<T> {
         cost[..self.count].iter().map(|&c| c as u64).sum()
     }
 
-    /// The mean over the axes `set` that are not much rougher than another, and what rounding adds to its square error.
+    /// The mean over the axes `set`, and what rounding adds to its square error.
     #[inline(always)]
     fn mean(&self, set: usize) -> (Vector<T>, Vector<T>) {
-        if set.is_power_of_two() {
-            let axis = set.trailing_zeros() as usize;
-            return (self.p[axis], self.gain[axis]);
+        let (mut sum, mut gain) = (Vector::default(), Vector::<T>::default());
+        for a in (0..3).filter(|a| set >> a & 1 == 1) {
+            for l in 0..WIDTH {
+                (sum[l], gain[l]) = (sum[l] + self.p[a][l], gain[l] + self.gain[a][l]);
+            }
         }
+        let share = [T::ONE, T::HALF, T::THIRD][set.count_ones() as usize - 1];
+        for l in 0..WIDTH {
+            (sum[l], gain[l]) = (sum[l] * share, gain[l] * (share * share));
+        }
+        (sum, gain)
+    }
+
+    /// The same without axes that are much rougher than another; `set` has two or three.
+    #[inline(always)]
+    fn mean_of_smooth(&self, set: usize) -> (Vector<T>, Vector<T>) {
         let mut limit = Lanes([T::INFINITY; WIDTH]);
         let (mut sum, mut gain, mut count) = (Vector::default(), Vector::<T>::default(), Vector::<T>::default());
         for a in (0..3).filter(|a| set >> a & 1 == 1) {
@@ -131,14 +141,14 @@ impl<T: Real> Row<T> {
             }
         }
         for l in 0..WIDTH {
-            limit[l] = limit[l] + limit[l] + self.step[l];
+            limit[l] = limit[l].fma(T::TWO, self.step[l]);
         }
         for a in (0..3).filter(|a| set >> a & 1 == 1) {
             for l in 0..WIDTH {
-                let counts = self.rough[a][l] <= limit[l];
-                sum[l] = T::select(counts, sum[l] + self.p[a][l], sum[l]);
-                gain[l] = T::select(counts, gain[l] + self.gain[a][l], gain[l]);
-                count[l] = T::select(counts, count[l] + T::ONE, count[l]);
+                let out = self.rough[a][l] > limit[l];
+                sum[l] = T::select(out, sum[l], sum[l] + self.p[a][l]);
+                gain[l] = T::select(out, gain[l], gain[l] + self.gain[a][l]);
+                count[l] = T::select(out, count[l], count[l] + T::ONE);
             }
         }
         for l in 0..WIDTH {

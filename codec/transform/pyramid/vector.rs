@@ -19,12 +19,12 @@ pub trait Vector<T: Real, const W: usize>: Copy {
     /// `self * a + b`
     fn fma(self, a: Self, b: Self) -> Self;
     fn abs(self) -> Self;
-    /// `self` where it is larger than `b`, else `b`.
-    fn larger(self, b: Self) -> Self;
     /// `self` where it is smaller than `b`, else `b`.
     fn smaller(self, b: Self) -> Self;
     /// `self <= b`
     fn le(self, b: Self) -> Self::Mask;
+    /// `self < b`
+    fn lt(self, b: Self) -> Self::Mask;
     /// `a` where the mask is set, else `b`.
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self;
     fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
@@ -75,16 +75,16 @@ impl<T: Real, const W: usize> Vector<T, W> for Lanes<T, W> {
         Lanes(self.0.map(T::abs))
     }
     #[inline(always)]
-    fn larger(self, b: Self) -> Self {
-        zip(self, b, |a, b| if a > b { a } else { b })
-    }
-    #[inline(always)]
     fn smaller(self, b: Self) -> Self {
         zip(self, b, |a, b| if a < b { a } else { b })
     }
     #[inline(always)]
     fn le(self, b: Self) -> [bool; W] {
         std::array::from_fn(|l| self[l] <= b[l])
+    }
+    #[inline(always)]
+    fn lt(self, b: Self) -> [bool; W] {
+        std::array::from_fn(|l| self[l] < b[l])
     }
     #[inline(always)]
     fn select(mask: [bool; W], a: Self, b: Self) -> Self {

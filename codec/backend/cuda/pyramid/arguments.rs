@@ -78,8 +78,7 @@ device_struct! {
         pub gain: [T; 3],
         pub offset: [i32; 6],
         pub at: u32,
-        pub second: [u32; 2],
-        pub unused: u32,
+        pub alone: u32,
     }
     pub struct ChooseArguments {
         pub values: u64,

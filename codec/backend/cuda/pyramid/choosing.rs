@@ -97,7 +97,6 @@ fn device_probe<T: Real>(probe: &Probe<T>) -> DeviceProbe<T> {
         gain: probe.gain,
         offset: probe.offset.map(|o| o as i32),
         at: probe.at as u32,
-        second: probe.second.map(|s| s as u32),
-        unused: 0,
+        alone: probe.alone as u32,
     }
 }

@@ -6,7 +6,7 @@ use super::level::Worklist;
 use super::{Pyramid, Work};
 use crate::params::Points;
 use crate::transform::pyramid::Real;
-use crate::transform::pyramid::choose::candidates;
+use crate::transform::pyramid::choose::of_corner_arrays;
 use crate::volume::Field;
 use crate::{Region, Result};
 use std::ops::Range;
@@ -61,7 +61,7 @@ impl<T: Real> Pyramid<T> {
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].
     pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
         self.gather(gpu, 0)?;
-        self.coding.reset(gpu, candidates(points)[0])?;
+        self.coding.reset(gpu, of_corner_arrays(points).to_byte())?;
         self.choose(gpu, &self.stages[0].whole(), self.stages[0].values.address(gpu), points)?;
         self.encode_corner_tiles(gpu)?;
         if self.stages[0].plan.is_some() {
@@ -74,7 +74,7 @@ impl<T: Real> Pyramid<T> {
     /// Queues the encoder of the corner arrays (of the frame, where it is its own last array), which the coding is prepared
     /// for.
     pub fn encode_corners(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
-        self.coding.reset(gpu, candidates(points)[0])?;
+        self.coding.reset(gpu, of_corner_arrays(points).to_byte())?;
         self.encode_corner_tiles(gpu)?;
         self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)
     }
@@ -82,7 +82,7 @@ impl<T: Real> Pyramid<T> {
     /// Queues the encoder of the chunks that the coding is prepared for, those of the slab `region` of the frame, whose
     /// values stand at device address `values`.
     pub fn encode_slab(&mut self, gpu: &Gpu, region: &Region, values: u64, points: Points) -> Result<()> {
-        self.coding.reset(gpu, candidates(points)[0])?;
+        self.coding.reset(gpu, of_corner_arrays(points).to_byte())?;
         self.choose(gpu, region, values, points)?;
         let stage = &self.stages[0];
         let before = (region.lo[0] * stage.n[1] + region.lo[1]) * stage.n[2] + region.lo[2];

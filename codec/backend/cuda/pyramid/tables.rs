@@ -11,10 +11,8 @@ const SYMBOLS_TOGETHER: usize = 8;
 /// What follows a plane in a tile's memory, so that planes start in different banks.
 const PLANE_PADDING: usize = 9;
 
-/// Flags of a stencil.
-const LEFT_BEND: u16 = 1;
-const RIGHT_BEND: u16 = 2;
-const TWO_NODES: u16 = 4;
+/// Flag of a stencil: there are no other nodes than the two next to the new one.
+const TWO_NODES: u16 = 1;
 
 /// The host's side of the tables; a frame has at most 8 shapes of tile.
 #[derive(Default)]
@@ -109,11 +107,7 @@ impl Tables {
                 weights[k] = stencil.weight[entry as usize];
             }
         }
-        let right = stencil.len as isize - left;
-        let flags = match (left, right) {
-            (1, 1) => TWO_NODES,
-            _ => (if left > 1 { LEFT_BEND } else { 0 }) | (if right > 1 { RIGHT_BEND } else { 0 }),
-        };
+        let flags = if stencil.len == 2 { TWO_NODES } else { 0 };
         let bytes = &mut self.stencils[points];
         bytes.extend_from_slice(bytemuck::cast_slice(&weights[..count]));
         bytes.extend_from_slice(bytemuck::cast_slice(&nodes[..count]));

@@ -7,9 +7,10 @@ use crate::transform::pyramid::choose::choose;
 use crate::transform::pyramid::frame::Frame;
 use crate::transform::pyramid::lanes::{Real, delta};
 use crate::{Params, Shape, Tier, ToleranceMap};
+use std::cmp::Ordering;
 
-/// Costs of a chunk of the frame by points and set of axes, node by node from `FORMAT.md`, and how many predictions each is of.
-fn slow_costs<T: Real>(frame: &Frame<T>, chunk: usize, values: &[T]) -> ([[u64; 8]; 3], u64) {
+/// Costs of a chunk of the frame by the rule, points and set of axes, node by node from `FORMAT.md`, and how many predictions each is of.
+fn slow_costs<T: Real>(frame: &Frame<T>, chunk: usize, values: &[T]) -> ([[[u64; 8]; 3]; 2], u64) {
     let plan = &frame.plans[0];
     let (array, n) = (&plan.array, plan.array.n);
     let (region, side) = (array.chunk_box(chunk), array.sides().tile);
@@ -28,20 +29,28 @@ fn slow_costs<T: Real>(frame: &Frame<T>, chunk: usize, values: &[T]) -> ([[u64; 
         let c = all.len().min(most);
         (0..c).map(|i| all[i * all.len() / c]).collect()
     });
-    let (mut costs, mut predictions) = ([[0; 8]; 3], 0);
+    let (mut costs, mut predictions) = ([[[0; 8]; 3]; 2], 0);
     let grid = taken[0].iter().flat_map(|&z| taken[1].iter().map(move |&y| [z, y]));
     for at in grid.flat_map(|[z, y]| taken[2].iter().map(move |&x| [z, y, x])) {
         for set in (1..8).filter(|set| set & !active == 0) {
             predictions += 1;
             for points in 0..3 {
-                costs[points][set] += slow_cost(frame, at, points, set, values);
+                for rule in [false, true] {
+                    costs[rule as usize][points][set] += slow_cost(frame, at, (points, rule), set, values);
+                }
             }
         }
     }
     (costs, predictions)
 }
 
-fn slow_cost<T: Real>(frame: &Frame<T>, at: [usize; 3], points: usize, set: usize, values: &[T]) -> u64 {
+fn slow_cost<T: Real>(
+    frame: &Frame<T>,
+    at: [usize; 3],
+    (points, rule): (usize, bool),
+    set: usize,
+    values: &[T],
+) -> u64 {
     let plan = &frame.plans[0];
     let (n, side) = (plan.array.n, plan.array.sides().tile);
     let quantizer = frame.tiers().quantizer(at, 0);
@@ -60,18 +69,16 @@ fn slow_cost<T: Real>(frame: &Frame<T>, at: [usize; 3], points: usize, set: usiz
             v.push(value(near));
             (p, gain) = if k == 0 { (*w * v[0], *w * *w) } else { (w.fma(v[k], p), w.fma(*w, gain)) };
         }
-        let inner = &v[stencil.before.saturating_sub(2)..(stencil.before + 2).min(v.len())];
-        let bends = match inner {
-            [a, b] => vec![(*b - *a).abs()],
-            _ => inner.windows(3).map(|t| ((t[2] - t[1]) - (t[1] - t[0])).abs()).collect(),
-        };
-        found.push((p, gain, bends.into_iter().fold(T::ZERO, |m, b| if b > m { b } else { m })));
+        let (left, right) = (v[stencil.before - 1], v[stencil.before]);
+        let rough = if v.len() == 2 { right - left } else { (-T::TWO).fma(p, left + right) };
+        found.push((p, gain, rough.abs()));
     }
     let (mut p, mut gain) = (found[0].0, found[0].1);
     if found.len() > 1 {
         let least = found.iter().fold(T::INFINITY, |m, f| if f.2 < m { f.2 } else { m });
-        let limit = least + least + quantizer.step;
-        let kept: Vec<_> = found.iter().filter(|f| f.2 <= limit).collect();
+        let limit = least.fma(T::TWO, quantizer.step);
+        let kept: Vec<_> =
+            found.iter().filter(|f| !rule || f.2.partial_cmp(&limit) != Some(Ordering::Greater)).collect();
         let share = [T::ZERO, T::ONE, T::HALF, T::THIRD][kept.len()];
         p = kept.iter().fold(T::ZERO, |s, f| s + f.0) * share;
         gain = kept.iter().fold(T::ZERO, |s, f| s + f.1) * (share * share);
@@ -100,11 +107,18 @@ fn choose_alike<T: Real>(n: [usize; 3], tile: u8, taus: &[f64], roughness: f64) 
     let plan = &frame.plans[0];
     for chunk in 0..plan.array.chunks().iter().product() {
         let (costs, predictions) = slow_costs(&frame, chunk, &values);
-        let all = [1, 0, 2]
-            .into_iter()
-            .flat_map(|points| (0..4).map(move |axis| Choice { points, axis, ..Choice::default() }));
-        let total = |c: &Choice| (1..8).map(|new| costs[c.points as usize][c.axes(new)]).sum::<u64>();
-        let mut best = all.min_by_key(|c| if c.axis > 0 { total(c) + total(c) / 32 } else { total(c) }).unwrap();
+        let all = (0..24).map(|i| Choice {
+            points: [1, 0, 2][i / 4 % 3],
+            axis: i as u8 % 4,
+            rule: i >= 12,
+            ..Choice::default()
+        });
+        let total = |c: &Choice| (1..8).map(|new| costs[c.rule as usize][c.points as usize][c.axes(new)]).sum::<u64>();
+        let mut best = all
+            .min_by_key(|c| {
+                total(c) + if c.axis > 0 { total(c) / 32 } else { 0 } + if c.rule { total(c) / 16 } else { 0 }
+            })
+            .unwrap();
         best.fine = total(&best) < 20 * predictions;
         let region = plan.array.chunk_box(chunk);
         let mut part = Vec::new();
@@ -128,4 +142,18 @@ fn choices_are_those_of_the_format() {
         choose_alike::<f64>([1, 1, 9000], 8, &[0.0], roughness);
     }
     choose_alike::<f32>([20, 20, 20], 16, &[0.0], 0.1);
+}
+
+#[test]
+fn every_choice_has_a_byte_of_its_own() {
+    let bytes: Vec<u8> = (0..=255).filter(|&byte| Choice::from_byte(byte).is_some()).collect();
+    assert_eq!(bytes, (0..=50).collect::<Vec<u8>>());
+    assert!(bytes.iter().all(|&byte| Choice::from_byte(byte).is_some_and(|choice| choice.to_byte() == byte)));
+    let choice = |points, axis, fine, rule, in_order| Choice { points, axis, fine, rule, in_order };
+    assert_eq!(choice(1, 0, false, true, false).to_byte(), 25);
+    assert_eq!(choice(2, 3, true, true, false).to_byte(), 47);
+    assert_eq!(choice(0, 0, false, false, true).to_byte(), 48);
+    // in axis order the first axis predicts alone
+    assert_eq!(choice(0, 0, false, false, true).axes(0b110), 0b010);
+    assert_eq!(choice(0, 3, false, false, false).axes(0b110), 0b100);
 }

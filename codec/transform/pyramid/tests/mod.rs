@@ -16,6 +16,7 @@ use crate::simd::Instructions;
 use crate::simd::tests::with_at_most;
 use crate::volume::SliceField;
 use crate::{Coder, Control, Params, Region, Result, Shape, Tier, ToleranceMap};
+use std::cmp::Ordering;
 use std::sync::Mutex;
 
 mod choices;
@@ -213,15 +214,13 @@ fn slow_prediction<T: Real>(
     size: T,
     value: impl Fn(usize, u32) -> T,
 ) -> T {
-    let favoured = if choice.in_order {
-        1 << axes.trailing_zeros()
-    } else if choice.axis > 0 && axes >> (choice.axis - 1) & 1 == 1 {
-        1 << (choice.axis - 1)
-    } else {
-        axes
+    let predicting = match choice.axis {
+        _ if choice.in_order => 1 << axes.trailing_zeros(),
+        axis if axis > 0 && axes >> (axis - 1) & 1 == 1 => 1 << (axis - 1),
+        _ => axes,
     };
     let mut found = Vec::new();
-    for axis in (0..3).filter(|a| favoured >> a & 1 == 1) {
+    for axis in (0..3).filter(|a| predicting >> a & 1 == 1) {
         let plan = &tile.axes[axis].steps[step];
         let half = POINTS[choice.points as usize] / 2;
         let place = plan.new.iter().position(|&k| k == at[axis] as u32).unwrap();
@@ -232,22 +231,16 @@ fn slow_prediction<T: Real>(
         for (k, &node) in near(half).iter().enumerate() {
             p = if k == 0 { weights[0] * value(axis, node) } else { weights[k].fma(value(axis, node), p) };
         }
-        let v: Vec<T> = near(half.min(2)).iter().map(|&k| value(axis, k)).collect();
-        let rough = match v.len() {
-            2 => (v[1] - v[0]).abs(),
-            _ => v
-                .windows(3)
-                .map(|t| ((t[2] - t[1]) - (t[1] - t[0])).abs())
-                .fold(T::ZERO, |m, b| if b > m { b } else { m }),
-        };
-        found.push((p, if rough > T::ZERO { rough } else { T::ZERO }));
+        let (left, right) = (value(axis, plan.old[right - 1]), value(axis, plan.old[right]));
+        let rough = if near(half).len() == 2 { right - left } else { (-T::TWO).fma(p, left + right) };
+        found.push((p, rough.abs()));
     }
     if let [(p, _)] = found[..] {
         return p;
     }
     let least = found.iter().fold(T::INFINITY, |m, &(_, r)| if r < m { r } else { m });
-    let limit = least + least + size;
-    let kept: Vec<T> = found.iter().filter(|(_, r)| *r <= limit).map(|&(p, _)| p).collect();
+    let limit = if choice.rule { T::TWO.fma(least, size) } else { T::INFINITY };
+    let kept: Vec<T> = found.iter().filter(|(_, r)| r.partial_cmp(&limit) != Some(Ordering::Greater)).map(|&(p, _)| p).collect();
     let sum = kept.iter().fold(T::ZERO, |s, &p| s + p);
     sum * [T::ZERO, T::ONE, T::HALF, T::THIRD][kept.len()]
 }

@@ -57,19 +57,19 @@ impl Vector<f32, W> for Singles {
         Self(unsafe { _mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0) })
     }
     #[inline(always)]
-    fn larger(self, b: Self) -> Self {
-        // SAFETY: AVX2. The instruction gives its second operand unless the first is larger.
-        Self(unsafe { _mm256_max_ps(self.0, b.0) })
-    }
-    #[inline(always)]
     fn smaller(self, b: Self) -> Self {
-        // SAFETY: AVX2. As above.
+        // SAFETY: AVX2. The instruction gives its second operand unless the first is smaller.
         Self(unsafe { _mm256_min_ps(self.0, b.0) })
     }
     #[inline(always)]
     fn le(self, b: Self) -> __m256 {
         // SAFETY: AVX2.
         unsafe { _mm256_cmp_ps::<_CMP_LE_OQ>(self.0, b.0) }
+    }
+    #[inline(always)]
+    fn lt(self, b: Self) -> __m256 {
+        // SAFETY: AVX2.
+        unsafe { _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, b.0) }
     }
     #[inline(always)]
     fn select(mask: __m256, a: Self, b: Self) -> Self {
@@ -157,12 +157,8 @@ impl Vector<f64, W> for Doubles {
         Self(halves!(_mm256_andnot_pd, Self::splat(-0.0).0, self.0))
     }
     #[inline(always)]
-    fn larger(self, b: Self) -> Self {
-        // The instruction gives its second operand unless the first is larger.
-        Self(halves!(_mm256_max_pd, self.0, b.0))
-    }
-    #[inline(always)]
     fn smaller(self, b: Self) -> Self {
+        // The instruction gives its second operand unless the first is smaller.
         Self(halves!(_mm256_min_pd, self.0, b.0))
     }
     #[inline(always)]
@@ -170,6 +166,12 @@ impl Vector<f64, W> for Doubles {
         let (a, b) = (self.0, b.0);
         // SAFETY: AVX2.
         unsafe { [_mm256_cmp_pd::<_CMP_LE_OQ>(a[0], b[0]), _mm256_cmp_pd::<_CMP_LE_OQ>(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn lt(self, b: Self) -> [__m256d; 2] {
+        let (a, b) = (self.0, b.0);
+        // SAFETY: AVX2.
+        unsafe { [_mm256_cmp_pd::<_CMP_LT_OQ>(a[0], b[0]), _mm256_cmp_pd::<_CMP_LT_OQ>(a[1], b[1])] }
     }
     #[inline(always)]
     fn select(mask: [__m256d; 2], a: Self, b: Self) -> Self {
