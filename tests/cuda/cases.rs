@@ -4,7 +4,9 @@ use crate::memory::Values;
 use blockmgard::backend::{Backend, Cpu, Cuda, FrameInput, FrameParts, FrameShape};
 use blockmgard::params::Points;
 use blockmgard::volume::SliceField;
-use blockmgard::{Basis, Budget, Coder, Control, Element, Entropy, ErrorKind, Mode, Params, Region, Tier, ToleranceMap};
+use blockmgard::{
+    Basis, Budget, Coder, Control, Element, Entropy, ErrorKind, Mode, Params, Region, Tier, ToleranceMap,
+};
 
 /// A small generator, the same on every machine.
 struct Random(u64);

@@ -240,7 +240,8 @@ fn slow_prediction<T: Real>(
     }
     let least = found.iter().fold(T::INFINITY, |m, &(_, r)| if r < m { r } else { m });
     let limit = if choice.rule { T::TWO.fma(least, size) } else { T::INFINITY };
-    let kept: Vec<T> = found.iter().filter(|(_, r)| r.partial_cmp(&limit) != Some(Ordering::Greater)).map(|&(p, _)| p).collect();
+    let kept: Vec<T> =
+        found.iter().filter(|(_, r)| r.partial_cmp(&limit) != Some(Ordering::Greater)).map(|&(p, _)| p).collect();
     let sum = kept.iter().fold(T::ZERO, |s, &p| s + p);
     sum * [T::ZERO, T::ONE, T::HALF, T::THIRD][kept.len()]
 }
