@@ -36,6 +36,33 @@ __device__ __forceinline__ void fetch_to_l2(const void *address) {
 #endif
 }
 
+// Copies BYTES bytes to shared memory; they are there after `copies_arrived`, for the thread that copied them.
+template <u32 BYTES> __device__ __forceinline__ void copy_ahead(void *shared, const void *global) {
+#ifdef BLOCKMGARD_EMULATOR
+    memcpy(shared, global, BYTES);
+#else
+    const u32 to = (u32)__cvta_generic_to_shared(shared);
+    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES) : "memory");
+#endif
+}
+__device__ __forceinline__ void copies_arrived() {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// All bits of each half of a word whose highest bit is set, and none of the others.
+__device__ __forceinline__ u32 spread_signs(u32 pair) {
+#ifdef BLOCKMGARD_EMULATOR
+    return (pair >> 15 & 0x00010001) * 0xffff;
+#else
+    u32 signs;
+    asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(signs) : "r"(pair));
+    return signs;
+#endif
+}
+
 // Keeps the compiler from folding what follows into how `value` was made.
 __device__ __forceinline__ void keep(u32 &value) {
 #ifndef BLOCKMGARD_EMULATOR

@@ -1,0 +1,269 @@
+// The planes coder, decoding: where each tile's planes stand; then whole tiles from planes to values in one kernel, symbols of the others.
+#include "planes_tile.cuh"
+
+// Sequential bits of a chunk are trusted only inside it.
+struct Bytes {
+    const u8 *at;
+    u32 count;
+    __device__ __forceinline__ u32 byte(u32 i) const { return i < count ? at[i] : 0; }
+    __device__ __forceinline__ u32 word(u32 i) const { return 4 * i + 4 <= count ? ((const u32 *)at)[i] : 0; }
+};
+
+// The exact nodes of a tile, bit by bit, of a group whose 16 planes are at `planes`.
+__device__ __forceinline__ u32 exact_nodes(const u32 *planes, u32 group, u32 nodes) {
+    u32 all = FULL;
+    for (u32 b = 0; b < 16; b++) all &= planes[b];
+    return nodes >= GROUP * (group + 1) ? all : all & ((1u << (nodes % GROUP)) - 1);
+}
+
+// A block a chunk, a thread a tile: its record. Damage is noted in the chunk.
+extern "C" __global__ void __launch_bounds__(512) parse_planes(const PlanesArguments a) {
+    Chunk &chunk = a.chunks[blockIdx.x];
+    const Bytes bytes = {a.output + chunk.offset, chunk.bytes};
+    const u32 t = threadIdx.x, tiles = chunk.tile_end - chunk.tile, number = chunk.tile + t;
+    const u32 head = bytes.word(0), flags = head >> 8 & 0xff;
+    bool bad = chunk.bytes < 4 || chunk.bytes % 4 != 0 || head >> 16 != 0 || flags > 2 || (flags == ALL_ZERO && chunk.bytes != 4);
+    const bool zero = flags == ALL_ZERO || bad;
+    const u32 map_word = zero ? 0 : bytes.word(1 + t / 32);
+    const bool with = t < tiles && (map_word >> (t % 32) & 1);
+    // bits beyond the last tile
+    if (t >= tiles && t / 32 <= (tiles - 1) / 32 && (map_word >> (t % 32) & 1)) bad = true;
+    const u32 nodes = t < tiles ? a.shape_nodes[a.tiles[number].shape] : 0;
+    const u32 size = with ? mask_bytes(nodes) : 0;
+    u64 total;
+    const u32 mask_at = 4 + 4 * ((tiles + 31) / 32) + (u32)block_scan(size, total);
+    const u32 masks = (u32)total;
+    u32 mask = with ? bytes.byte(mask_at) | (size > 1 ? bytes.byte(mask_at + 1) << 8 : 0) : 0;
+    if (with && (mask == 0 || mask >> ((nodes + GROUP - 1) / GROUP) != 0)) bad = true, mask = 0;
+    const u32 group = (u32)block_scan(__popc(mask), total), groups = (u32)total;
+    const Layout before(tiles, Counts(counts_of(0, groups, masks)));
+    u64 nibbles = 0;
+    u32 words = 0;
+    // the nibbles of this tile, spread over its groups
+    const u32 word = before.widths / 4 + group / 8, shift = group % 8 * 4;
+    const u32 packed[3] = {bytes.word(word), bytes.word(word + 1), bytes.word(word + 2)};
+    u64 rest_nibbles = mask ? __funnelshift_r(packed[0], packed[1], shift) | (u64)__funnelshift_r(packed[1], packed[2], shift) << 32 : 0;
+    for (u32 rest = mask; rest; rest &= rest - 1, rest_nibbles >>= 4) {
+        nibbles |= (rest_nibbles & 15) << (4 * (__ffs((i32)rest) - 1));
+        words += (u32)(rest_nibbles & 15) + 1;
+    }
+    // padding
+    if (!zero && t < before.widths - before.masks - masks && bytes.byte(before.masks + masks + t) != 0) bad = true;
+    if (!zero && t < before.planes - before.widths - (groups + 1) / 2 && bytes.byte(before.widths + (groups + 1) / 2 + t) != 0) bad = true;
+    if (!zero && t == 0 && groups % 2 && bytes.byte(before.widths + groups / 2) >> 4 != 0) bad = true;
+    const u32 start = (u32)block_scan(words, total);
+    const u64 exact_place = before.planes + 4 * total;
+    const bool inside = zero || exact_place <= chunk.bytes;
+    // the first word of the planes in the whole output
+    const u32 planes = (u32)((chunk.offset + before.planes) / 4) + start;
+    u32 exact = 0;
+    for (u32 rest = inside ? mask : 0, at = planes; rest; rest &= rest - 1) {
+        const u32 g = __ffs((i32)rest) - 1, width = (u32)(nibbles >> (4 * g)) % 16 + 1;
+        if (width == 16) exact += __popc(exact_nodes((const u32 *)a.output + at, g, nodes));
+        at += width;
+    }
+    const u32 exact_before = (u32)block_scan(exact, total);
+    bad |= !inside || (!zero && (total > 0) != (flags == HAS_EXACT));
+    bad |= !zero && inside && exact_place + total * a.value_bytes != chunk.bytes;
+    // nothing is read of a damaged chunk
+    u64 damage;
+    block_scan(bad, damage);
+    if (t == 0 && damage > 0) chunk.error = 1;
+    if (t >= tiles) return;
+    const bool sound = damage == 0, slow = sound && exact > 0;
+    a.records[number] = {planes, sound ? mask | words << WORDS_AT | (slow ? NOT_ALL_QUANTIZED : 0) : 0, nibbles};
+    a.exact_at[number] = (u32)((chunk.offset + exact_place) / 4) + exact_before * (a.value_bytes / 4);
+    if (slow && a.slow) a.slow[atomicAdd(a.slow_count, 1u)] = number;
+}
+
+// Symbols of a tile, a warp a tile.
+template <class D> __device__ __forceinline__ void unpack_tile(const PlanesArguments &a, u32 number) {
+    const u32 lane = threadIdx.x % 32;
+    const Tile &tile = a.tiles[number];
+    const TileRecord record = a.records[number];
+    const u32 *planes = (const u32 *)a.output + record.planes, *exact = (const u32 *)a.output + a.exact_at[number];
+    const u32 nodes = a.shape_nodes[tile.shape];
+    for (u32 g = 0; GROUP * g < nodes; g++) {
+        const u32 width = record.width(g), node = GROUP * g + lane;
+        const u32 own = lane < width ? planes[lane] : 0;
+        u32 z = 0;
+        for (u32 b = 0; b < width; b++) z |= (__shfl_sync(FULL, own, b) >> lane & 1) << b;
+        planes += width;
+        if (node < nodes) a.q[tile.start + node] = unzigzag(z);
+        const u32 listed = __ballot_sync(FULL, node < nodes && z == EXACT_ZIGZAG);
+        if (listed == 0) continue;
+        if (listed >> lane & 1) {
+            const u32 *at = exact + __popc(listed & ((1u << lane) - 1)) * (sizeof(D) / 4);
+            D delta = 0;
+            for (u32 k = 0; k < sizeof(D) / 4; k++) delta |= (D)at[k] << (32 * k);
+            ((D *)a.delta)[tile.start + node] = delta;
+        }
+        exact += __popc(listed) * (sizeof(D) / 4);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(128) unpack_planes(const PlanesArguments a) {
+    const u32 slow = *a.slow_count, count = a.list_count + slow, warps = gridDim.x * PLANES_WARPS;
+    for (u32 i = blockIdx.x * PLANES_WARPS + threadIdx.x / 32; i < count; i += warps) {
+        const u32 number = i < slow ? a.slow[i] : a.list[i - slow];
+        if (a.value_bytes == 4) unpack_tile<u32>(a, number);
+        else unpack_tile<u64>(a, number);
+    }
+}
+
+// A number of steps from what `take_planes` left.
+__device__ __forceinline__ float steps_of(u32 biased, u32 bias, float) { return __fsub_rn(__uint_as_float(0x4b400000u | biased), 12582912.0f + (float)bias); }
+__device__ __forceinline__ double steps_of(u32 biased, u32 bias, double) { return (double)((i32)biased - (i32)bias); }
+
+template <class T> struct Rebuild {
+    T step;
+    const u16 *symbols;
+    u32 bias;
+
+    template <bool EVERY, u32 ROW> __device__ __forceinline__ void put(T &v, T p, bool valid, u32 rank) const {
+        // a lane whose node is not there reads the symbol of another
+        const T r = Real<T>::fma(steps_of((symbols + rank)[ROW], bias, (T)0), step, p);
+        v = EVERY || valid ? r : v;
+    }
+};
+
+// The symbols of the warp's four tiles in shared memory, plus a number that it returns. Lane l works for tile l mod 4, on two of its groups.
+__device__ __forceinline__ u32 take_planes(const u32 *staged, const TileRecord &record, char *memory) {
+    const u32 lane = threadIdx.x % 32, tile = lane % 4, first = lane / 4;
+    const u32 width[2] = {record.width(first), record.width(first + 8)};
+    u32 total;
+    const u32 before = scan_tile(width[0] | width[1] << 16, total);
+    const u32 *planes = staged + tile * TILE_WORDS;
+    const u32 *from[2] = {planes + (before & 0xffff), planes + (total & 0xffff) + (before >> 16)};
+    const bool wide = __any_sync(FULL, max(width[0], width[1]) > 8);
+    u32 plane[2][8];
+#pragma unroll
+    for (u32 k = 0; k < 2; k++) {
+#pragma unroll
+        for (u32 b = 0; b < 8; b++) plane[k][b] = b < width[k] ? from[k][b] : 0;
+    }
+#pragma unroll
+    for (u32 k = 0; k < 2; k++) {
+        uint4 *to = (uint4 *)(memory + tile * SYMBOL_BYTES + (first + 8 * k) * 2 * GROUP);
+        u32 high[8] = {};
+        transpose(plane[k]);
+        if (wide) {
+#pragma unroll
+            for (u32 b = 0; b < 8; b++) high[b] = b + 8 < width[k] ? from[k][b + 8] : 0;
+            transpose(high);
+            Symbols s = symbols_of(plane[k], high);
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                const uint4 z = s.of[i];
+                to[i] = make_uint4(biased_pair(z.x), biased_pair(z.y), biased_pair(z.z), biased_pair(z.w));
+            }
+        } else {
+#pragma unroll
+            for (u32 b = 0; b < 8; b++) plane[k][b] = biased_bytes(plane[k][b]);
+            const Symbols s = symbols_of(plane[k], high);
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) to[i] = s.of[i];
+        }
+    }
+    return wide ? PAIR_BIAS : BYTE_BIAS;
+}
+
+// Writes the part of a tile inside the box.
+template <class T> __device__ __forceinline__ void store_tile(const WholeArguments<T> &a, const Quad &quad, const T (&v)[SIDE * SIDE]) {
+    const u32 lane = threadIdx.x % 32, x = quad.at[2] + lane, ny = a.hi[1] - a.lo[1], nx = a.hi[2] - a.lo[2];
+    if (x < a.lo[2] || x >= a.hi[2]) return;
+    const u64 plane = (u64)ny * nx;
+    // of node 0 of the tile, which may lie before the box
+    T *to = a.result + ((i64)quad.at[0] - a.lo[0]) * (i64)plane + ((i64)quad.at[1] - a.lo[1]) * (i64)nx + (x - a.lo[2]);
+    const bool whole = quad.at[0] >= a.lo[0] && quad.at[0] + SIDE <= a.hi[0] && quad.at[1] >= a.lo[1] && quad.at[1] + SIDE <= a.hi[1];
+    if (whole) {
+#pragma unroll
+        for (u32 i = 0; i < SIDE * SIDE; i++) to[i / SIDE * plane + (u64)(i % SIDE) * nx] = v[i];
+        return;
+    }
+    const u32 first_z = max(a.lo[0], quad.at[0]) - quad.at[0], end_z = min(a.hi[0], quad.at[0] + SIDE) - quad.at[0];
+    const u32 first_y = max(a.lo[1], quad.at[1]) - quad.at[1], end_y = min(a.hi[1], quad.at[1] + SIDE) - quad.at[1];
+#pragma unroll
+    for (u32 i = 0; i < SIDE * SIDE; i++) {
+        const u32 z = i / SIDE, y = i % SIDE;
+        if (z >= first_z && z < end_z && y >= first_y && y < end_y) to[z * plane + (u64)y * nx] = v[i];
+    }
+}
+
+// Records and planes of the warp's tiles that were asked for ahead: lane l works for tile l mod 4.
+struct PlanesAhead {
+    const PlanesArguments &a;
+    TileRecord *records;
+    u32 *planes;
+    static constexpr u32 BYTES = 8 * sizeof(TileRecord) + 16 * TILE_WORDS;
+
+    __device__ __forceinline__ PlanesAhead(const PlanesArguments &a, char *memory) : a(a), records((TileRecord *)memory), planes((u32 *)(records + 8)) {}
+    __device__ __forceinline__ void ask_records(u32 i, const Quad &quad) const {
+        const u32 lane = threadIdx.x % 32;
+        if (lane < quad.count()) copy_ahead<16>(records + i % 2 * 4 + lane, a.records + quad.number() + lane);
+    }
+    __device__ __forceinline__ TileRecord record(u32 i, const Quad &quad) const {
+        const u32 tile = threadIdx.x % 4;
+        const TileRecord none = {0, 0, 0};
+        return tile < quad.count() ? records[i % 2 * 4 + tile] : none;
+    }
+    __device__ __forceinline__ void ask_planes(const TileRecord &record) const {
+        const u32 *from = (const u32 *)a.output + record.planes, words = record.words();
+        u32 *to = planes + threadIdx.x % 4 * TILE_WORDS;
+        for (u32 i = threadIdx.x % 32 / 4; i < words; i += 8) copy_ahead<4>(to + i, from + i);
+    }
+};
+
+template <class T> __device__ __forceinline__ void decode_whole(const WholeArguments<T> &a) {
+    SHARED_MEMORY(shared);
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    char *memory = shared + warp * WARP_BYTES;
+    const LastAxis<T> last(a.weights);
+    const Sweep<T> sweep = {a.weights, last};
+    const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
+    const PlanesAhead planes(a.planes, shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES) + warp * PlanesAhead::BYTES);
+    const u32 first = blockIdx.x * PLANES_WARPS + warp, step = gridDim.x * PLANES_WARPS;
+    const u32 count = first < a.list_count ? (a.list_count - first + step - 1) / step : 0;
+    if (count > 0) {
+        // entries 0 and 1, records of both, corners and planes of the first
+        ahead.ask_quad(0, first);
+        ahead.ask_quad(1, first + step);
+        copies_arrived();
+        __syncwarp();
+        ahead.ask_corners(ahead.quads[0]);
+        planes.ask_records(0, ahead.quads[0]);
+        if (count > 1) planes.ask_records(1, ahead.quads[1]);
+        copies_arrived();
+        __syncwarp();
+        planes.ask_planes(planes.record(0, ahead.quads[0]));
+    }
+    for (u32 i = 0; i < count; i++) {
+        T v[SIDE * SIDE] = {};
+        copies_arrived();
+        __syncwarp();
+        const Quad quad = ahead.quads[i % 2];
+        ahead.take_corners(v);
+        const TileRecord record = planes.record(i, quad);
+        const Quantizer<T> z = quantizer_of(a, quad);
+        const u32 bias = take_planes(planes.planes, record, memory);
+        // bit t: tile t is not there, or has exact nodes
+        const u32 out = __ballot_sync(FULL, lane % 4 >= quad.count() || record.mask & NOT_ALL_QUANTIZED);
+        __syncwarp();
+        if (i + 1 < count) {
+            const Quad next = ahead.quads[(i + 1) % 2];
+            ahead.ask_corners(next);
+            planes.ask_planes(planes.record(i + 1, next));
+            ahead.ask_quad(i, first + (i + 2) * step);
+        }
+        Rebuild<T> op = {z.step, (const u16 *)(memory + lane / SIDE * SYMBOL_BYTES), bias};
+        sweep.run(v, op);
+        if (!(out >> (lane / SIDE) & 1)) store_tile(a, quad, v);
+        // its entry came with the values: the records of the one after the next
+        copies_arrived();
+        __syncwarp();
+        if (i + 2 < count) planes.ask_records(i, ahead.quads[i % 2]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(128, 4) decode_whole_f32(const WholeArguments<float> a) { decode_whole<float>(a); }
+extern "C" __global__ void __launch_bounds__(128, 2) decode_whole_f64(const WholeArguments<double> a) { decode_whole<double>(a); }

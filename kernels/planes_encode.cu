@@ -1,0 +1,224 @@
+// The planes coder, encoding: whole tiles from values to planes in one kernel; other tiles from their symbols.
+#include "planes_tile.cuh"
+
+// Rounds like Real<T>::ROUNDER, to numbers whose low bits are those of the symbol plus BIAS. The kernel of whole tiles takes symbols from
+// -BIAS to BIAS - 1 only, so that none looks like EXACT; a tile with others is left to the slow ones.
+constexpr u32 BIAS = 0x4000;
+template <class T> constexpr T BIASED_ROUNDER = Real<T>::ROUNDER + (T)BIAS;
+
+template <class T> struct Quantize {
+    const Quantizer<T> &z;
+    u16 *symbols;
+    // All nodes so far keep their tolerance.
+    bool fits;
+    // Its high bits are set where some symbol is out of range.
+    typename Real<T>::Bits beyond;
+
+    template <bool EVERY, u32 ROW> __device__ __forceinline__ void put(T &v, T p, bool valid, u32 rank) {
+        typedef Real<T> R;
+        // a node that is not there predicts itself: nothing changes
+        if (!EVERY) p = valid ? p : v;
+        const T rounded = R::add(R::mul(R::sub(v, p), z.inverse), BIASED_ROUNDER<T>);
+        const T r = R::fma(R::sub(rounded, BIASED_ROUNDER<T>), z.step, p);
+        fits = fits & (R::abs(R::sub(v, r)) <= z.check);
+        beyond |= R::bits(rounded) ^ R::bits(R::ROUNDER);
+        if (EVERY || valid) (symbols + rank)[ROW] = (u16)R::bits(rounded);
+        v = r;
+    }
+    __device__ __forceinline__ bool done() const { return fits & (beyond < 2 * BIAS); }
+};
+
+// Adds what four tiles have to the counts of their chunk. `groups`: of this lane, `masks`: bytes of masks of all tiles.
+__device__ __forceinline__ void add_counts(const PlanesArguments &a, u32 chunk, u32 words, u32 groups, u32 masks) {
+    const u32 sum = __reduce_add_sync(FULL, words | groups << 16);
+    if (threadIdx.x % 32 == 0 && sum > 0) atomicAdd(&a.chunks[chunk].cost, counts_of(sum & 0xffff, sum >> 16, masks));
+}
+
+// From two numbers plus BIAS to their zigzags.
+__device__ __forceinline__ u32 zigzag_pair(u32 biased) {
+    // plus 2^15: the highest bit tells which are not negative
+    const u32 high = biased + (0x8000 - BIAS) * 0x10001, positive = spread_signs(high);
+    return (high << 1 & 0xfffefffe) ^ ~positive;
+}
+
+// Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
+__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory, u32 out) {
+    const u32 lane = threadIdx.x % 32, tile = lane % 4, first = lane / 4;
+    const bool taken = !(out >> tile & 1);
+    const char *own = memory + tile * SYMBOL_BYTES;
+    Symbols symbols[2];
+    u32 width[2];
+#pragma unroll
+    for (u32 k = 0; k < 2; k++) {
+        u32 any = 0;
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            const uint4 four = ((const uint4 *)(own + (first + 8 * k) * 2 * GROUP))[i];
+            const uint4 z = make_uint4(zigzag_pair(four.x), zigzag_pair(four.y), zigzag_pair(four.z), zigzag_pair(four.w));
+            any |= z.x | z.y | z.z | z.w;
+            symbols[k].of[i] = z;
+        }
+        width[k] = taken ? bit_length((any | any >> 16) & 0xffff) : 0;
+    }
+    u32 total;
+    const u32 before = scan_tile(width[0] | width[1] << 16, total);
+    const u32 words = (total & 0xffff) + (total >> 16);
+    const u32 starts[2] = {before & 0xffff, (total & 0xffff) + (before >> 16)};
+    const bool wide = __any_sync(FULL, max(width[0], width[1]) > 8);
+    __syncwarp();
+    // the planes take the place of the symbols
+    u32 *staged = (u32 *)(memory + tile * SYMBOL_BYTES);
+#pragma unroll
+    for (u32 k = 0; k < 2; k++) {
+        u32 plane[8];
+        bytes_of<false>(symbols[k], plane);
+        transpose(plane);
+#pragma unroll
+        for (u32 b = 0; b < 8; b++) {
+            if (b < width[k]) staged[starts[k] + b] = plane[b];
+        }
+        if (!wide) continue;
+        bytes_of<true>(symbols[k], plane);
+        transpose(plane);
+#pragma unroll
+        for (u32 b = 0; b < 8; b++) {
+            if (b + 8 < width[k]) staged[starts[k] + 8 + b] = plane[b];
+        }
+    }
+    if (taken) {
+        u8 *widths = a.widths + (u64)(quad.number() + tile) * TILE_GROUPS;
+        widths[first] = (u8)width[0], widths[first + 8] = (u8)width[1];
+    }
+    // a bit for each tile that has symbols
+    const u32 with = __ballot_sync(FULL, words > 0) & 15;
+    add_counts(a, chunk, width[0] + width[1], (width[0] > 0) + (width[1] > 0), 2 * __popc(with));
+    __syncwarp();
+    // eight lanes a tile
+    const u32 to = lane / 8, count = (__shfl_sync(FULL, words, to) + 3) / 4;
+    uint4 *slot = (uint4 *)(a.slots + (u64)(quad.number() + to) * TILE_WORDS);
+    for (u32 i = lane % 8; i < count; i += 8) slot[i] = ((const uint4 *)(memory + to * SYMBOL_BYTES))[i];
+}
+
+// The values of the warp's four tiles in shared memory, a row of 32 after the other: asked for ahead. Accesses of 16 bytes where rows allow them.
+template <class T> struct Rows {
+    const WholeArguments<T> &a;
+    T *memory;
+    // All rows start at multiples of 16 bytes.
+    const bool aligned;
+    static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = 32 / VECTOR;
+
+    __device__ __forceinline__ Rows(const WholeArguments<T> &a, T *memory) : a(a), memory(memory), aligned(a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0) {}
+    __device__ __forceinline__ void ask(const Quad &quad) const {
+        const u32 lane = threadIdx.x % 32;
+        const u64 plane = (u64)a.n[1] * a.n[2];
+        const T *corner = a.values + ((u64)quad.at[0] * a.n[1] + quad.at[1]) * a.n[2] + quad.at[2];
+        if (aligned) {
+            const u32 piece = lane % PIECES;
+            const T *from = corner + min(VECTOR * piece, quad.count() * SIDE - VECTOR);
+#pragma unroll
+            for (u32 i = 0; i < SIDE * SIDE * PIECES / 32; i++) {
+                const u32 row = i * (32 / PIECES) + lane / PIECES;
+                copy_ahead<16>(memory + 32 * row + VECTOR * piece, from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2]);
+            }
+        } else {
+            const T *from = corner + quad.lane();
+#pragma unroll
+            for (u32 row = 0; row < SIDE * SIDE; row++) copy_ahead<sizeof(T)>(memory + 32 * row + lane, from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2]);
+        }
+    }
+    __device__ __forceinline__ void take(T (&v)[SIDE * SIDE]) const {
+#pragma unroll
+        for (u32 i = 0; i < SIDE * SIDE; i++) v[i] = memory[32 * i + threadIdx.x % 32];
+    }
+};
+
+template <class T> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
+    SHARED_MEMORY(shared);
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    char *memory = shared + warp * WARP_BYTES;
+    const LastAxis<T> last(a.weights);
+    const Sweep<T> sweep = {a.weights, last};
+    const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
+    const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * SIDE * SIDE);
+    const u32 first = blockIdx.x * PLANES_WARPS + warp, step = gridDim.x * PLANES_WARPS;
+    const u32 count = first < a.list_count ? (a.list_count - first + step - 1) / step : 0;
+    if (count > 0) {
+        ahead.ask_quad(1, first + step);
+        const Quad quad = a.list[first];
+        if (lane == 0) ahead.quads[0] = quad;
+        rows.ask(quad);
+        ahead.ask_corners(quad);
+    }
+    for (u32 i = 0; i < count; i++) {
+        T v[SIDE * SIDE];
+        copies_arrived();
+        __syncwarp();
+        rows.take(v);
+        ahead.take_corners(v);
+        const Quad quad = ahead.quads[i % 2];
+        const u32 chunk = a.planes.tiles[quad.number()].chunk;
+        __syncwarp();
+        if (i + 1 < count) {
+            const Quad next = ahead.quads[(i + 1) % 2];
+            rows.ask(next);
+            ahead.ask_corners(next);
+            ahead.ask_quad(i, first + (i + 2) * step);
+        }
+        const Quantizer<T> z = quantizer_of(a, quad);
+        u16 *symbols = (u16 *)(memory + lane / SIDE * SYMBOL_BYTES);
+        // what fills the last group up
+        symbols[TILE_SYMBOLS - SIDE + last.x] = BIAS;
+        Quantize<T> op = {z, symbols, true, 0};
+        sweep.run(v, op);
+        const u32 failed = __ballot_sync(FULL, !op.done());
+        u32 out = 0;
+#pragma unroll
+        for (u32 t = 0; t < 4; t++) {
+            const bool exists = t < quad.count(), slow = (failed >> (SIDE * t) & 0xff) != 0;
+            if (lane == t && exists && slow) a.planes.slow[atomicAdd(a.planes.slow_count, 1u)] = quad.number() + t;
+            out |= (u32)(!exists | slow) << t;
+        }
+        if (a.result && !(out >> (lane / SIDE) & 1)) {
+            T *to = a.result + ((u64)quad.at[0] * a.n[1] + quad.at[1]) * a.n[2] + quad.at[2] + lane;
+#pragma unroll
+            for (u32 k = 0; k < SIDE * SIDE; k++) to[((u64)(k / SIDE) * a.n[1] + k % SIDE) * a.n[2]] = v[k];
+        }
+        __syncwarp();
+        store_planes(a.planes, quad, chunk, memory, out);
+        __syncwarp();
+    }
+}
+
+// Planes of the listed tiles and of those left out, from their symbols: a warp a tile.
+__device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) {
+    const u32 lane = threadIdx.x % 32;
+    const Tile &tile = a.tiles[number];
+    const u32 nodes = a.shape_nodes[tile.shape];
+    u32 *slot = a.slots + (u64)number * TILE_WORDS;
+    u32 words = 0, groups = 0, exact = 0;
+#pragma unroll 4
+    for (u32 g = 0; g < TILE_GROUPS; g++) {
+        const u32 node = GROUP * g + lane;
+        const u32 z = node < nodes ? zigzag(a.q[tile.start + node]) & 0xffff : 0;
+        const u32 width = bit_length(__reduce_or_sync(FULL, z));
+        for (u32 b = 0; b < width; b++) {
+            const u32 plane = __ballot_sync(FULL, z >> b & 1);
+            if (lane == b) slot[words + b] = plane;
+        }
+        exact += __popc(__ballot_sync(FULL, z == EXACT_ZIGZAG));
+        if (lane == 0) a.widths[(u64)number * TILE_GROUPS + g] = (u8)width;
+        words += width;
+        groups += width > 0;
+    }
+    if (lane > 0 || words == 0) return;
+    atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));
+    if (exact > 0) atomicAdd(&a.chunks[tile.chunk].coded, exact);
+}
+
+extern "C" __global__ void __launch_bounds__(128) pack_planes(const PlanesArguments a) {
+    const u32 slow = *a.slow_count, count = a.list_count + slow, warps = gridDim.x * PLANES_WARPS;
+    for (u32 i = blockIdx.x * PLANES_WARPS + threadIdx.x / 32; i < count; i += warps) pack_tile(a, i < slow ? a.slow[i] : a.list[i - slow]);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 4) encode_whole_f32(const WholeArguments<float> a) { encode_whole<float>(a); }
+extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_f64(const WholeArguments<double> a) { encode_whole<double>(a); }

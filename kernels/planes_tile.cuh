@@ -1,0 +1,219 @@
+// Whole tiles of 8 in registers, predicted in axis order (FORMAT.md, "choice": each node along the first axis on which it is new), 4 points.
+// A warp takes four tiles that are neighbours on the last axis: eight lanes a tile, a lane the 64 nodes of one position of that axis. So rows
+// of four tiles are one access, predictions along the other axes need no other lane, and few go along the last one.
+#pragma once
+#include "planes.cuh"
+#include "stencil.cuh"
+
+constexpr u32 SIDE = 8;
+// Bytes of the symbols of a tile in shared memory: the four tiles of a warp start in different banks.
+constexpr u32 SYMBOL_BYTES = 1040;
+constexpr u32 WARP_BYTES = 4 * SYMBOL_BYTES;
+constexpr u32 PLANES_WARPS = 4;
+
+// Weights of the new nodes of each step, in order; the nodes that predict are at `node` below.
+template <class T> struct AxisWeights {
+    T step0[3][4], step1[2][3], step2[1][2];
+};
+
+// Up to four tiles that are neighbours on the last axis.
+struct __align__(16) Quad {
+    // The number of the first, and in the two highest bits how many follow.
+    u32 tiles;
+    // First node of each axis.
+    u32 at[3];
+
+    __device__ __forceinline__ u32 number() const { return tiles & 0x3fffffff; }
+    __device__ __forceinline__ u32 count() const { return (tiles >> 30) + 1; }
+    // A lane of tiles that do not exist reads those of the last one.
+    __device__ __forceinline__ u32 lane() const { return min(threadIdx.x % 32, count() * SIDE - 1); }
+};
+
+template <class T> struct WholeArguments {
+    // Encoding: the array's values (in a slab: where they would start). C order.
+    const T *values;
+    // Decoding: the box lo..hi. Encoding: the whole reconstruction, or null.
+    T *result;
+    // Reconstructed corner array.
+    const T *corners;
+    // Of the frame's blocks; not read where there is one tier.
+    const u8 *tiers;
+    // Of the level of quantization.
+    const Quantizer<T> *quantizers;
+    const Quad *list;
+    u32 list_count, tier_count;
+    u32 n[3], corner_n[3], blocks[3], lo[3], hi[3];
+    u32 unused;
+    AxisWeights<T> weights;
+    PlanesArguments planes;
+};
+
+// Steps, node sets and coding order of a whole tile, by index of the node.
+struct Order {
+    static __host__ __device__ constexpr bool in_set(u32 set, u32 i) { return i % (1u << set) == 0 || i == SIDE - 1; }
+    static __host__ __device__ constexpr bool is_new(u32 step, u32 i) { return in_set(step, i) && !in_set(step + 1, i); }
+    static __host__ __device__ constexpr u32 size(u32 set) { return set == 0 ? 8 : set == 1 ? 5 : set == 2 ? 3 : 2; }
+    static __host__ __device__ constexpr u32 fresh(u32 step) { return size(step) - size(step + 1); }
+    // Whether all nodes of S(step) of a row are new.
+    static __host__ __device__ constexpr bool full(u32 step, u32 z, u32 y) { return is_new(step, z) || is_new(step, y); }
+    // The number of the first node of a row among those that are coded.
+    static __host__ __device__ constexpr u32 row(u32 step, u32 z, u32 y) {
+        u32 at = 0;
+        for (u32 s = 2; s > step; s--) at += size(s) * size(s) * size(s) - size(s + 1) * size(s + 1) * size(s + 1);
+        for (u32 i = 0; i < SIDE * SIDE; i++) {
+            const u32 rz = i / SIDE, ry = i % SIDE;
+            if (rz == z && ry == y) break;
+            if (!in_set(step, rz) || !in_set(step, ry)) continue;
+            at += full(step, rz, ry) ? size(step) : fresh(step);
+        }
+        return at;
+    }
+    // Number k of the nodes that predict new node i of a step, ascending.
+    static __host__ __device__ constexpr u32 node(u32 step, u32 i, u32 k) {
+        if (step == 2) return k * 7;
+        if (step == 1) return k == 2 ? 7 : 4 * k;
+        const u32 first = i == 5 ? 2 : 0;
+        return first + 2 * k < SIDE - 1 ? first + 2 * k : SIDE - 1;
+    }
+    static __host__ __device__ constexpr u32 points(u32 step, u32 i) { return step == 2 ? 2 : step == 1 || i == 1 ? 3 : 4; }
+};
+
+// Weight k of new node i of a step.
+template <u32 STEP, class T> __device__ __forceinline__ T weight(const AxisWeights<T> &w, u32 i, u32 k) {
+    if constexpr (STEP == 0) return w.step0[i / 2][k];
+    else if constexpr (STEP == 1) return w.step1[i / 4][k];
+    else return w.step2[0][k];
+}
+
+// What a lane knows of its position on the last axis.
+template <class T> struct LastAxis {
+    u32 x;
+    // In step 0: the lanes that hold the nodes around, and their weights; weights in step 1. Of new nodes.
+    u32 from[4];
+    T step0[4], step1[3];
+
+    __device__ __forceinline__ LastAxis(const AxisWeights<T> &w) : x(threadIdx.x % SIDE) {
+        const u32 fine = x == 5 ? 2 : x / 2 % 2, middle = x == 6;
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) from[k] = min((x == 5 ? 2 : 0) + 2 * k, SIDE - 1), step0[k] = w.step0[fine][k];
+#pragma unroll
+        for (u32 k = 0; k < 3; k++) step1[k] = w.step1[middle][k];
+    }
+    template <u32 STEP> __device__ __forceinline__ bool in_set() const { return STEP == 0 || x % (1u << STEP) == 0 || x == SIDE - 1; }
+    template <u32 STEP> __device__ __forceinline__ bool is_new() const {
+        return STEP == 0 ? x % 2 == 1 && x < 7 : STEP == 1 ? x == 2 || x == 6 : x == 4;
+    }
+    // Its number among the nodes of S(STEP), and among the new ones.
+    template <u32 STEP> __device__ __forceinline__ u32 rank() const { return (x + (1u << STEP) - 1) >> STEP; }
+    template <u32 STEP> __device__ __forceinline__ u32 new_rank() const { return x >> (STEP + 1); }
+    // The prediction of a new node; other lanes get a number that means nothing.
+    template <u32 STEP> __device__ __forceinline__ T predict(T v, const AxisWeights<T> &w) const {
+        typedef Real<T> R;
+        const auto at = [&](u32 lane) { return __shfl_sync(FULL, v, lane, SIDE); };
+        if constexpr (STEP == 2) {
+            const T first = R::mul(w.step2[0][0], at(0));
+            return R::fma(w.step2[0][1], at(7), first);
+        } else if constexpr (STEP == 1) {
+            T p = R::mul(step1[0], at(0));
+            p = R::fma(step1[1], at(4), p);
+            return R::fma(step1[2], at(7), p);
+        } else {
+            T p = R::mul(step0[0], at(from[0]));
+#pragma unroll
+            for (u32 k = 1; k < 4; k++) p = R::fma(step0[k], at(from[k]), p);
+            return p;
+        }
+    }
+};
+
+// Goes through all nodes of a tile. `op.put<EVERY, ROW>(v, p, valid, rank)`: value v with prediction p, coded at ROW + rank; EVERY: valid in all lanes.
+template <class T> struct Sweep {
+    const AxisWeights<T> &w;
+    const LastAxis<T> &last;
+
+    // Along axis 0 or 1, whose nodes are DISTANCE apart in v.
+    template <u32 STEP, u32 I, u32 DISTANCE> __device__ __forceinline__ T along(const T *v) const {
+        T p = Real<T>::mul(weight<STEP>(w, I, 0), v[Order::node(STEP, I, 0) * DISTANCE]);
+        unroll<Order::points(STEP, I) - 1>([&](auto k) {
+            constexpr u32 K = decltype(k)::value + 1;
+            p = Real<T>::fma(weight<STEP>(w, I, K), v[Order::node(STEP, I, K) * DISTANCE], p);
+        });
+        return p;
+    }
+    template <u32 STEP, class F> __device__ __forceinline__ void step(T (&v)[SIDE * SIDE], F &op) const {
+        const u32 rank = last.template rank<STEP>(), new_rank = last.template new_rank<STEP>();
+        const bool in_set = last.template in_set<STEP>(), is_new = last.template is_new<STEP>();
+        unroll<SIDE * SIDE>([&](auto i) {
+            constexpr u32 Z = decltype(i)::value / SIDE, Y = decltype(i)::value % SIDE;
+            if constexpr (Order::in_set(STEP + 1, Z) && Order::in_set(STEP + 1, Y)) {
+                constexpr u32 row = Order::row(STEP, Z, Y);
+                T &value = v[Z * SIDE + Y];
+                op.template put<false, row>(value, last.template predict<STEP>(value, w), is_new, new_rank);
+            }
+        });
+        unroll<SIDE * SIDE>([&](auto i) {
+            constexpr u32 Z = decltype(i)::value / SIDE, Y = decltype(i)::value % SIDE;
+            if constexpr (Order::in_set(STEP + 1, Z) && Order::is_new(STEP, Y)) {
+                constexpr u32 row = Order::row(STEP, Z, Y);
+                op.template put<STEP == 0, row>(v[Z * SIDE + Y], along<STEP, Y, 1>(v + Z * SIDE), in_set, rank);
+            }
+        });
+        unroll<SIDE * SIDE>([&](auto i) {
+            constexpr u32 Z = decltype(i)::value / SIDE, Y = decltype(i)::value % SIDE;
+            if constexpr (Order::is_new(STEP, Z) && Order::in_set(STEP, Y)) {
+                constexpr u32 row = Order::row(STEP, Z, Y);
+                op.template put<STEP == 0, row>(v[Z * SIDE + Y], along<STEP, Z, SIDE>(v + Y), in_set, rank);
+            }
+        });
+    }
+    template <class F> __device__ __forceinline__ void run(T (&v)[SIDE * SIDE], F &op) const {
+        step<2>(v, op);
+        step<1>(v, op);
+        step<0>(v, op);
+    }
+};
+
+// What a warp has of shared memory besides symbols: entries of the list and corners that were asked for ahead.
+template <class T> struct Ahead {
+    const WholeArguments<T> &a;
+    Quad *quads;
+    T *corners;
+    static constexpr u32 BYTES = 2 * sizeof(Quad) + 32 * sizeof(T);
+
+    __device__ __forceinline__ Ahead(const WholeArguments<T> &a, char *memory) : a(a), quads((Quad *)memory), corners((T *)(quads + 2)) {}
+    // Entry number i of the warp's share is `index` of the list.
+    __device__ __forceinline__ void ask_quad(u32 i, u32 index) const {
+        if (threadIdx.x % 32 == 0 && index < a.list_count) copy_ahead<16>(quads + i % 2, a.list + index);
+    }
+    // Lane 8 t + 4 z + 2 y + x asks for a corner of tile t.
+    __device__ __forceinline__ void ask_corners(const Quad &quad) const {
+        const u32 lane = threadIdx.x % 32, tile = min(lane / 8, quad.count() - 1);
+        const u64 z = quad.at[0] / SIDE * 2 + (lane >> 2 & 1), y = quad.at[1] / SIDE * 2 + (lane >> 1 & 1);
+        copy_ahead<sizeof(T)>(corners + lane, a.corners + (z * a.corner_n[1] + y) * a.corner_n[2] + (quad.at[2] / SIDE + tile) * 2 + (lane & 1));
+    }
+    __device__ __forceinline__ void take_corners(T (&v)[SIDE * SIDE]) const {
+        const u32 lane = threadIdx.x % 32, x = lane % SIDE;
+        if (x != 0 && x != SIDE - 1) return;
+        const T *own = corners + lane / SIDE * 8 + (x != 0);
+        v[0] = own[0], v[SIDE - 1] = own[2], v[(SIDE - 1) * SIDE] = own[4], v[SIDE * SIDE - 1] = own[6];
+    }
+};
+
+template <class T> __device__ __forceinline__ Quantizer<T> quantizer_of(const WholeArguments<T> &a, const Quad &quad) {
+    if (a.tier_count == 1) return a.quantizers[0];
+    const u64 row = (u64)(quad.at[0] / SIDE) * a.blocks[1] + quad.at[1] / SIDE;
+    return a.quantizers[a.tiers[row * a.blocks[2] + quad.at[2] / SIDE + quad.lane() / SIDE]];
+}
+
+// The sums of `value` of the lanes before that belong to the same tile, when lane l belongs to tile l mod 4, and of all of them.
+__device__ __forceinline__ u32 scan_tile(u32 value, u32 &total) {
+    const u32 lane = threadIdx.x % 32;
+    u32 sum = value;
+#pragma unroll
+    for (u32 by = 4; by < 32; by *= 2) {
+        const u32 other = __shfl_up_sync(FULL, sum, by);
+        if (lane >= by) sum += other;
+    }
+    total = __shfl_sync(FULL, sum, 28 + lane % 4);
+    return sum - value;
+}
