@@ -52,14 +52,26 @@ __device__ __forceinline__ void copies_arrived() {
 #endif
 }
 
-// All bits of each half of a word whose highest bit is set, and none of the others.
-__device__ __forceinline__ u32 spread_signs(u32 pair) {
+// The bits of `value` in `mask`, flipped together with the others in each half whose half of `pair` has its highest bit clear.
+__device__ __forceinline__ u32 flip_unless_high(u32 value, u32 mask, u32 pair) {
 #ifdef BLOCKMGARD_EMULATOR
-    return (pair >> 15 & 0x00010001) * 0xffff;
+    return (value & mask) ^ ~((pair >> 15 & 0x00010001) * 0xffff);
 #else
-    u32 signs;
+    u32 signs, flipped;
     asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(signs) : "r"(pair));
-    return signs;
+    asm("lop3.b32 %0, %1, %2, %3, 0x95;" : "=r"(flipped) : "r"(value), "r"(mask), "r"(signs));
+    return flipped;
+#endif
+}
+
+// The bits of `a` where `mask` has ones, of `b` elsewhere: one instruction, which the compiler does not find.
+__device__ __forceinline__ u32 select_bits(u32 mask, u32 a, u32 b) {
+#ifdef BLOCKMGARD_EMULATOR
+    return (a & mask) | (b & ~mask);
+#else
+    u32 bits;
+    asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(bits) : "r"(mask), "r"(a), "r"(b));
+    return bits;
 #endif
 }
 

@@ -76,8 +76,8 @@ struct Layout {
 __device__ __forceinline__ void transpose(u32 (&a)[8]) {
     const auto swap = [&](u32 i, u32 by, u32 mask) {
         const u32 low = a[i], high = a[i + by];
-        a[i] = (low & mask) | (high << by & ~mask);
-        a[i + by] = (low >> by & mask) | (high & ~mask);
+        a[i] = select_bits(mask, low, high << by);
+        a[i + by] = select_bits(mask, low >> by, high);
     };
 #pragma unroll
     for (u32 i = 0; i < 4; i++) swap(i, 4, 0x0f0f0f0f);

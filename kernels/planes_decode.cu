@@ -237,7 +237,10 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
         __syncwarp();
         planes.ask_planes(planes.record(0, ahead.quads[0]));
     }
-    for (u32 i = 0; i < count; i++) {
+    const u32 rounds = rounds_of(a.list_count);
+    for (u32 i = 0; i < rounds; i++) {
+        __syncthreads();
+        if (i >= count) continue;
         T v[SIDE * SIDE] = {};
         copies_arrived();
         __syncwarp();

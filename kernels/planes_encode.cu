@@ -37,8 +37,8 @@ __device__ __forceinline__ void add_counts(const PlanesArguments &a, u32 chunk, 
 // From two numbers plus BIAS to their zigzags.
 __device__ __forceinline__ u32 zigzag_pair(u32 biased) {
     // plus 2^15: the highest bit tells which are not negative
-    const u32 high = biased + (0x8000 - BIAS) * 0x10001, positive = spread_signs(high);
-    return (high << 1 & 0xfffefffe) ^ ~positive;
+    const u32 high = biased + (0x8000 - BIAS) * 0x10001;
+    return flip_unless_high(high << 1, 0xfffefffe, high);
 }
 
 // Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
@@ -149,7 +149,11 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
         rows.ask(quad);
         ahead.ask_corners(quad);
     }
-    for (u32 i = 0; i < count; i++) {
+    // the warps of a block stay together, so that they share what the instruction cache holds
+    const u32 rounds = rounds_of(a.list_count);
+    for (u32 i = 0; i < rounds; i++) {
+        __syncthreads();
+        if (i >= count) continue;
         T v[SIDE * SIDE];
         copies_arrived();
         __syncwarp();

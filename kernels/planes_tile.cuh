@@ -9,6 +9,7 @@ constexpr u32 SIDE = 8;
 // Bytes of the symbols of a tile in shared memory: the four tiles of a warp start in different banks.
 constexpr u32 SYMBOL_BYTES = 1040;
 constexpr u32 WARP_BYTES = 4 * SYMBOL_BYTES;
+// Warps of a block.
 constexpr u32 PLANES_WARPS = 4;
 
 // Weights of the new nodes of each step, in order; the nodes that predict are at `node` below.
@@ -203,6 +204,12 @@ template <class T> __device__ __forceinline__ Quantizer<T> quantizer_of(const Wh
     if (a.tier_count == 1) return a.quantizers[0];
     const u64 row = (u64)(quad.at[0] / SIDE) * a.blocks[1] + quad.at[1] / SIDE;
     return a.quantizers[a.tiers[row * a.blocks[2] + quad.at[2] / SIDE + quad.lane() / SIDE]];
+}
+
+// How many entries of a list each warp of this block takes at most, when each takes one in turn.
+__device__ __forceinline__ u32 rounds_of(u32 count) {
+    const u32 first = blockIdx.x * PLANES_WARPS, step = gridDim.x * PLANES_WARPS;
+    return first < count ? (count - first + step - 1) / step : 0;
 }
 
 // The sums of `value` of the lanes before that belong to the same tile, when lane l belongs to tile l mod 4, and of all of them.
