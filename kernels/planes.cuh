@@ -38,16 +38,32 @@ struct PlanesArguments {
     // Decoding.
     TileRecord *records;
     u32 *exact_at;
-    // Tiles that are not whole, or not of the frame; then those that the kernels of whole tiles leave out, `*slow_count` of them.
+    // Tiles that the kernels of whole tiles never take.
     const u32 *list;
+    // Tiles that they leave out: those of array s, `slow_count[s]` of them, from place `slow_first[s]` on.
     u32 *slow;
     u32 *slow_count;
+    const u32 *slow_first;
     const u8 *choices;
     u8 *output;
     u64 *totals;
     u64 capacity;
-    u32 list_count, tile_count, chunk_count, value_bytes;
+    u32 list_count, stage_count, chunk_count, value_bytes;
 };
+
+// Calls f(tile) for each of the tiles that the kernels of whole tiles do not take or leave out, a warp a tile.
+template <class F> __device__ __forceinline__ void each_other_tile(const PlanesArguments &a, F f) {
+    const u32 first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, warps = gridDim.x * (blockDim.x / 32);
+    for (u32 i = first; i < a.list_count; i += warps) f(a.list[i]);
+    for (u32 s = 0; s < a.stage_count; s++) {
+        const u32 *slow = a.slow + a.slow_first[s], count = a.slow_count[s];
+        for (u32 i = first; i < count; i += warps) f(slow[i]);
+    }
+}
+// Notes a tile of array `stage` that is left out.
+__device__ __forceinline__ void leave_out(const PlanesArguments &a, u32 stage, u32 tile) {
+    a.slow[a.slow_first[stage] + atomicAdd(&a.slow_count[stage], 1u)] = tile;
+}
 
 // Counts of a chunk, encoding, in one number: words of planes, groups with planes, bytes of masks.
 constexpr u32 GROUPS_AT = 24, MASKS_AT = 44;

@@ -73,7 +73,8 @@ extern "C" __global__ void __launch_bounds__(512) parse_planes(const PlanesArgum
     const bool sound = damage == 0, slow = sound && exact > 0;
     a.records[number] = {planes, sound ? mask | words << WORDS_AT | (slow ? NOT_ALL_QUANTIZED : 0) : 0, nibbles};
     a.exact_at[number] = (u32)((chunk.offset + exact_place) / 4) + exact_before * (a.value_bytes / 4);
-    if (slow && a.slow) a.slow[atomicAdd(a.slow_count, 1u)] = number;
+    // the host has noted the array in place of a stream
+    if (slow) leave_out(a, chunk.stream, number);
 }
 
 // Symbols of a tile, a warp a tile.
@@ -103,12 +104,10 @@ template <class D> __device__ __forceinline__ void unpack_tile(const PlanesArgum
 }
 
 extern "C" __global__ void __launch_bounds__(128) unpack_planes(const PlanesArguments a) {
-    const u32 slow = *a.slow_count, count = a.list_count + slow, warps = gridDim.x * PLANES_WARPS;
-    for (u32 i = blockIdx.x * PLANES_WARPS + threadIdx.x / 32; i < count; i += warps) {
-        const u32 number = i < slow ? a.slow[i] : a.list[i - slow];
-        if (a.value_bytes == 4) unpack_tile<u32>(a, number);
-        else unpack_tile<u64>(a, number);
-    }
+    each_other_tile(a, [&](u32 tile) {
+        if (a.value_bytes == 4) unpack_tile<u32>(a, tile);
+        else unpack_tile<u64>(a, tile);
+    });
 }
 
 // A number of steps from what `take_planes` left.

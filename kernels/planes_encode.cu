@@ -179,7 +179,7 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
 #pragma unroll
         for (u32 t = 0; t < 4; t++) {
             const bool exists = t < quad.count(), slow = (failed >> (SIDE * t) & 0xff) != 0;
-            if (lane == t && exists && slow) a.planes.slow[atomicAdd(a.planes.slow_count, 1u)] = quad.number() + t;
+            if (lane == t && exists && slow) leave_out(a.planes, a.stage, quad.number() + t);
             out |= (u32)(!exists | slow) << t;
         }
         if (a.result && !(out >> (lane / SIDE) & 1)) {
@@ -220,8 +220,7 @@ __device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) 
 }
 
 extern "C" __global__ void __launch_bounds__(128) pack_planes(const PlanesArguments a) {
-    const u32 slow = *a.slow_count, count = a.list_count + slow, warps = gridDim.x * PLANES_WARPS;
-    for (u32 i = blockIdx.x * PLANES_WARPS + threadIdx.x / 32; i < count; i += warps) pack_tile(a, i < slow ? a.slow[i] : a.list[i - slow]);
+    each_other_tile(a, [&](u32 tile) { pack_tile(a, tile); });
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4) encode_whole_f32(const WholeArguments<float> a) { encode_whole<float>(a); }

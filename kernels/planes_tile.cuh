@@ -44,7 +44,8 @@ template <class T> struct WholeArguments {
     const Quad *list;
     u32 list_count, tier_count;
     u32 n[3], corner_n[3], blocks[3], lo[3], hi[3];
-    u32 unused;
+    // Which array it is.
+    u32 stage;
     AxisWeights<T> weights;
     PlanesArguments planes;
 };

@@ -95,7 +95,8 @@ template <class T, u32 THREADS, u32 GROUP, bool ENCODE, bool SPILLED> __device__
     constexpr u32 GROUPS = THREADS / GROUP;
     const u32 group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
     char *memory = SPILLED ? a.spill + (u64)blockIdx.x * a.tile_bytes : shared + group * a.tile_bytes;
-    for (u32 t = blockIdx.x * GROUPS + group; t < a.list_count; t += gridDim.x * GROUPS) {
+    const u32 count = a.device_count ? *a.device_count : a.list_count;
+    for (u32 t = blockIdx.x * GROUPS + group; t < count; t += gridDim.x * GROUPS) {
         AnyTile<T, GROUP, ENCODE> work(a, a.tiles[a.list[t]], memory, thread);
         work.run();
     }

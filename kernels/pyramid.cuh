@@ -95,6 +95,8 @@ template <class T> struct TileArguments {
     typename Real<T>::Bits *delta;
     // Memory for tiles that shared memory cannot hold, one tile a block; null otherwise.
     char *spill;
+    // The length of the list where only the device knows it; null otherwise.
+    const u32 *device_count;
     u32 n[3], corner_n[3], blocks[3], lo[3], hi[3];
     // 2^shift nodes of an axis share a tier.
     u32 shift, side, list_count, tier_count;

@@ -38,6 +38,15 @@ fn random_frames_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() {
 }
 
 #[test]
+fn random_frames_of_planes_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() {
+    let Some(cuda) = cuda() else { return };
+    let cuda = cuda.with_cpu();
+    for seed in 0..case_count() {
+        cases::compare(&cuda, &cases::Case::planes(seed));
+    }
+}
+
+#[test]
 fn random_hybrid_frames_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() {
     let Some(strict) = cuda() else { return };
     let helped = cuda().unwrap().with_cpu();
@@ -59,7 +68,8 @@ fn frames_in_parts_and_on_two_devices_have_the_bytes_of_the_cpu() {
     let pair = Cuda::open(&Gpus::List(vec![0, 1])).ok();
     let mut parts = 0;
     for seed in 0..case_count() / 10 {
-        for case in [cases::Case::layered(seed), cases::Case::layered(seed).in_hybrid_mode()] {
+        let layered = || cases::Case::layered(seed);
+        for case in [layered(), layered().in_hybrid_mode(), layered().in_planes()] {
             // From a limit that the whole frame fits into to one that a single layer does not fit into.
             for limit in [48 << 20, 12 << 20, 6 << 20, 1 << 20] {
                 let strict = Cuda::open_within(&Gpus::First, limit).unwrap().with_cpu();
@@ -80,6 +90,7 @@ fn damaged_chunks_are_refused_as_on_the_cpu() {
     for seed in 0..6 {
         cases::damage(&cuda, &cases::Case::random(1000 + seed));
         cases::damage(&cuda, &cases::Case::hybrid(1000 + seed));
+        cases::damage(&cuda, &cases::Case::planes(1000 + seed));
     }
 }
 

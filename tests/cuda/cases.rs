@@ -58,6 +58,21 @@ impl Case {
         };
         Self::of(r, seed, n)
     }
+    /// A case of the planes coder.
+    pub fn planes(seed: u64) -> Self {
+        let mut r = Random(seed.wrapping_mul(0x1357_9bdf_2468_ace1));
+        let n = match r.below(6) {
+            // frames that are their own last array, and frames that the kernels leave to the CPU
+            0 => [1 + r.below(3), 1 + r.below(3), 1 + r.below(3)],
+            1 => [64, 64, 64 + 8 * r.below(9)],
+            2 => [8 * (1 + r.below(9)), 8 * (1 + r.below(9)), 8 * (1 + r.below(17))],
+            _ => [2 + r.below(80), 2 + r.below(80), 2 + r.below(140)],
+        };
+        Self::of(r, seed, n).in_planes()
+    }
+    pub fn in_planes(self) -> Self {
+        Self { params: Params { points: self.params.points, ..Params::fast() }, ..self }
+    }
     fn of(mut r: Random, seed: u64, n: [usize; 3]) -> Self {
         let params = Params {
             tile: [8, 16, 32][r.below(3)],

@@ -10,7 +10,9 @@ pub fn run_once(cuda: &Cuda) {
     let values: Vec<f32> = blockmgard::volume::standin(shape.n);
     let map = ToleranceMap::uniform(&shape, 1e-3).unwrap();
     let hybrid = Params { mode: Mode::Hybrid, ..Params::default() };
-    for params in [Params { tile: 8, ..Params::default() }, Params { tile: 16, ..Params::default() }, hybrid] {
+    for params in
+        [Params { tile: 8, ..Params::default() }, Params { tile: 16, ..Params::default() }, Params::fast(), hybrid]
+    {
         let report = bench_f32(cuda, &values, shape.n, &map, &params, Runs { resident: 1, host: 1 }).unwrap();
         let figures = &report.figures;
         assert!(figures.violations == 0 && report.max_error_of_tau > 0.5 && report.max_error_of_tau <= 1.0);
@@ -29,7 +31,7 @@ pub fn mappings(cuda: &Cuda) {
     assert_eq!(mappings_f64(cuda, &blockmgard::volume::standin(shape.n), shape.n, &map, runs).unwrap().len(), 3);
 }
 
-/// Measures one setting: `file extents tolerance`, then a tile, or `L M` of the hybrid mode (`L M projection`).
+/// Measures one setting: `file extents tolerance`, then a tile or `fast`, or `L M` of the hybrid mode (`L M projection`).
 pub fn measure(cuda: &Cuda, setting: &str) -> String {
     let words: Vec<&str> = setting.split_whitespace().collect();
     let extents: Vec<usize> = words[1..4].iter().map(|w| w.parse().unwrap()).collect();
@@ -37,6 +39,7 @@ pub fn measure(cuda: &Cuda, setting: &str) -> String {
     let relative: f64 = words[4].parse().unwrap();
     let number = |i: usize| words[i].parse().unwrap();
     let params = match words.len() {
+        6 if words[5] == "fast" => Params::fast(),
         6 => Params { tile: number(5), ..Params::default() },
         count => Params {
             mode: Mode::Hybrid,

@@ -159,6 +159,9 @@ inline unsigned __reduce_min_sync(unsigned m, unsigned v) {
 inline unsigned __reduce_or_sync(unsigned m, unsigned v) {
     return emulator_reduce(m, v, [](unsigned a, unsigned b) { return a | b; });
 }
+inline unsigned __reduce_and_sync(unsigned m, unsigned v) {
+    return emulator_reduce(m, v, [](unsigned a, unsigned b) { return a & b; });
+}
 
 template <class T> inline T atomicAdd(T *p, T v) {
     T old = *p;

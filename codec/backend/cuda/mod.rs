@@ -17,7 +17,7 @@ mod transfer;
 use super::device::Gpus;
 use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
 use crate::transform::pyramid::frame::check_map;
-use crate::{Coder, Control, Element, Error, ErrorKind, Mode, Region, Result, ToleranceMap};
+use crate::{Coder, Control, Element, Error, ErrorKind, Mode, Params, Region, Result, ToleranceMap};
 use buffer::Buffer;
 use gpu::Gpu;
 use hybrid::Outcome;
@@ -140,7 +140,7 @@ impl Cuda {
 /// take it. Nothing is handed out before all memory is there.
 fn with_team<T: Kept>(
     cuda: &Cuda,
-    (n, tile): ([usize; 3], u8),
+    (n, params): ([usize; 3], &Params),
     region: &Region,
     encode: bool,
     work: impl FnOnce(Team<T>) -> Result<()>,
@@ -150,7 +150,7 @@ fn with_team<T: Kept>(
         cuda.gpus.iter().for_each(|gpu| gpu.account.forgive());
         let worker = |(gpu, session)| {
             let (gpu, session): (&_, &mut MutexGuard<Session>) = (gpu, session);
-            Ok(Worker { gpu, pyramid: session.pyramid::<T>(gpu, n, tile)? })
+            Ok(Worker { gpu, pyramid: session.pyramid::<T>(gpu, n, params)? })
         };
         let workers = cuda.gpus.iter().zip(&mut sessions).map(worker).collect::<Result<Vec<_>>>();
         match workers.and_then(|workers| Team::new(workers, region, encode)) {
@@ -169,15 +169,23 @@ fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink,
     if input.params.mode == Mode::Hybrid {
         return encode_hybrid(cuda, input, sink, control);
     }
-    if input.params.coder == Coder::Planes {
-        return T::encode_on_cpu(&cuda.stand_in("the planes coder")?, input, sink, control);
+    if !has_kernels(n, input.params) {
+        return T::encode_on_cpu(&cuda.stand_in(PLANES_ELSEWHERE)?, input, sink, control);
     }
     let whole = Region { lo: [0; 3], hi: n };
     let work = |team: Team<T>| pyramid::encode_frame(team, input, sink, control);
-    match with_team(cuda, (n, input.params.tile), &whole, true, work)? {
+    match with_team(cuda, (n, input.params), &whole, true, work)? {
         Some(()) => Ok(()),
         None => T::encode_on_cpu(&Cpu, input, sink, control),
     }
+}
+
+/// What the kernels leave to the CPU.
+const PLANES_ELSEWHERE: &str = "the planes coder, but for tiles of 8 in three axes";
+
+/// Whether there are kernels for pyramid frames of `n` nodes.
+fn has_kernels(n: [usize; 3], params: &Params) -> bool {
+    params.coder == Coder::Class || params.tile == 8 && n.iter().all(|&n| n > 1)
 }
 
 /// On the first device.
@@ -238,11 +246,11 @@ fn decode<T: Kept>(
     if frame.params.mode == Mode::Hybrid {
         return hybrid_parts::decode(&HybridParts { cuda, frame, source, out, control }, region);
     }
-    if frame.params.coder == Coder::Planes {
-        return T::decode_on_cpu(&cuda.stand_in("the planes coder")?, frame, source, region, out, control);
+    if !has_kernels(frame.n, frame.params) {
+        return T::decode_on_cpu(&cuda.stand_in(PLANES_ELSEWHERE)?, frame, source, region, out, control);
     }
     let work = |team: Team<T>| pyramid::decode_frame(team, frame, source, region, out, control);
-    match with_team(cuda, (frame.n, frame.params.tile), region, false, work)? {
+    match with_team(cuda, (frame.n, frame.params), region, false, work)? {
         Some(()) => Ok(()),
         None => T::decode_on_cpu(&Cpu, frame, source, region, out, control),
     }

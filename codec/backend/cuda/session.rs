@@ -73,14 +73,14 @@ impl Session {
         *self = Self { hybrid_ms: self.hybrid_ms, ..Self::default() };
     }
     /// The tables for frames of `n` nodes; those of another shape are dropped first.
-    pub fn pyramid<T: Kept>(&mut self, gpu: &Gpu, n: [usize; 3], tile: u8) -> Result<&mut Pyramid<T>> {
+    pub fn pyramid<T: Kept>(&mut self, gpu: &Gpu, n: [usize; 3], params: &Params) -> Result<&mut Pyramid<T>> {
         let slot = T::slot(self);
-        if slot.as_ref().is_none_or(|p| !p.is_for(n, tile)) {
+        if slot.as_ref().is_none_or(|p| !p.is_for(n, params)) {
             *slot = None;
         }
         match slot {
             Some(pyramid) => Ok(pyramid),
-            None => Ok(slot.insert(Pyramid::new(gpu, n, tile)?)),
+            None => Ok(slot.insert(Pyramid::new(gpu, n, params)?)),
         }
     }
 

@@ -93,7 +93,7 @@ pub fn time_resident<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, repeats: usize
     let mut session = locked(&cuda.sessions[0]);
     match params.mode {
         Mode::Pyramid => {
-            let state = session.pyramid::<T>(gpu, n, params.tile)?;
+            let state = session.pyramid::<T>(gpu, n, params)?;
             state.begin(gpu, input.field)?;
             time_steps(gpu, &mut PyramidSteps { gpu, state, input }, input, repeats)
         }

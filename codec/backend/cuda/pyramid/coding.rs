@@ -41,6 +41,15 @@ pub struct Coding {
     chunk_count: u32,
 }
 
+/// Addresses of the chunks, the output and its length; room in the output, number of chunks.
+pub struct Parts {
+    pub chunks: u64,
+    pub output: u64,
+    pub totals: u64,
+    pub capacity: u64,
+    pub chunk_count: u32,
+}
+
 impl Coding {
     /// Reserves memory for the chunks of `list` (values of `bytes` bytes) and copies the list.
     pub fn prepare(&mut self, gpu: &Gpu, list: &Worklist, slots: u32, bytes: usize, encode: bool) -> Result<()> {
@@ -115,6 +124,16 @@ impl Coding {
     }
     pub fn choices(&self, gpu: &Gpu) -> u64 {
         self.choices.address(gpu)
+    }
+    /// What another coder than this one needs to work on the same chunks.
+    pub fn parts(&self, gpu: &Gpu) -> Parts {
+        Parts {
+            chunks: self.chunks.address(gpu),
+            output: self.output.address(gpu),
+            totals: self.totals.address(gpu),
+            capacity: self.capacity,
+            chunk_count: self.chunk_count,
+        }
     }
 
     fn arguments(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> CoderArguments {

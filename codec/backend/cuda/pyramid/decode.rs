@@ -3,12 +3,12 @@
 use super::super::gpu::Gpu;
 use super::arguments::Chunk;
 use super::{Pyramid, Stage};
-use crate::entropy::class::decode_chunk;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
+use crate::params::Points;
 use crate::transform::pyramid::choice::Choice;
 use crate::transform::pyramid::coarse::Parts;
 use crate::transform::pyramid::frame::in_part;
-use crate::transform::pyramid::{Real, last};
+use crate::transform::pyramid::{Real, last, packet};
 use crate::{Error, ErrorKind, Result};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -57,8 +57,7 @@ impl<T: Real> Pyramid<T> {
         let (mut choices, mut payloads) = (Vec::with_capacity(packets.len()), Vec::with_capacity(packets.len()));
         let mut end = 0usize;
         for (packet, chunk) in packets.iter().zip(&mut chunks) {
-            let (choice, payload) =
-                self.stages[packet.stage].split(&packet.bytes).map_err(|e| self.named(packet, e))?;
+            let (choice, payload) = self.split(packet).map_err(|e| self.named(packet, e))?;
             choices.push(choice);
             let start = end.next_multiple_of(ALIGNMENT);
             (chunk.offset, chunk.bytes) = (start as u64, payload.len() as u32);
@@ -70,7 +69,7 @@ impl<T: Real> Pyramid<T> {
         self.coding.set_output(gpu, &bytes)?;
         self.coding.set_choices(gpu, &choices)?;
         self.coding.set_chunks(gpu, &chunks)?;
-        self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
+        self.decode_symbols(gpu)?;
         Ok(Sent { bytes, chunks })
     }
 
@@ -80,7 +79,38 @@ impl<T: Real> Pyramid<T> {
         let Some(i) = chunks.iter().position(|c| c.error != 0) else { return Ok(()) };
         let (packet, at) = (&packets[i], sent.chunks[i].offset as usize);
         let payload = &sent.bytes[at..at + sent.chunks[i].bytes as usize];
-        Err(self.named(packet, self.stages[packet.stage].explain(packet.chunk, payload)))
+        // the planes coder's payloads begin with the choice
+        let payload = if self.planes.is_some() { &payload[1..] } else { payload };
+        Err(self.named(packet, self.explain(packet, payload)))
+    }
+
+    /// The choice of a chunk (any, where it has none) and the bytes that its kernels take.
+    fn split<'a>(&self, packet: &'a Packet) -> Result<(u8, &'a [u8])> {
+        let Some(planes) = &self.planes else { return self.stages[packet.stage].split(&packet.bytes) };
+        match packet.bytes.first() {
+            None => Err(Error::truncated("no bytes")),
+            Some(&choice) if choice == planes.choice => Ok((choice, &packet.bytes)),
+            Some(choice) => Err(Error::corrupt(format!("{choice} is not the choice of a chunk of planes"))),
+        }
+    }
+
+    /// What is wrong with a payload that the device refused: the CPU's decoder has the words for it.
+    fn explain(&self, packet: &Packet, payload: &[u8]) -> Error {
+        let stage = &self.stages[packet.stage];
+        let alone: ChunkLayout;
+        let layout = match &stage.plan {
+            Some(plan) => &plan.chunk(&plan.array.chunk_box(packet.chunk)).layout,
+            None => {
+                alone = last::layout::<T>(stage.len());
+                &alone
+            }
+        };
+        let coding = packet::Coding { coder: self.key.2, points: Points::Auto };
+        match coding.decode(layout, payload, &mut ChunkSymbols::default()) {
+            Err(error) => error,
+            Ok(()) => Error::new(ErrorKind::Device, "the GPU could not decode it, although the CPU can")
+                .remedy("use --device cpu, and please report this"),
+        }
     }
 
     /// An error of a packet, with the part of the stream that it belongs to.
@@ -109,7 +139,7 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the decoding of what `encode` left on the device, into memory of its own. The frame has tiles.
     pub fn decode_resident(&mut self, gpu: &Gpu) -> Result<()> {
-        self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
+        self.decode_symbols(gpu)?;
         let result = self.result.reserve(gpu, self.stages[0].len() * T::BYTES)?;
         let work = self.stages[0].work(false, result);
         self.rebuild_corners(gpu)?;
@@ -142,23 +172,6 @@ impl<T: Real> Stage<T> {
         match Choice::from_byte(choice) {
             Some(_) => Ok((choice, payload)),
             None => Err(Error::corrupt(format!("{choice} names no points and axis weights"))),
-        }
-    }
-
-    /// What is wrong with a payload that the device refused: the CPU's decoder has the words for it.
-    fn explain(&self, chunk: usize, payload: &[u8]) -> Error {
-        let alone: ChunkLayout;
-        let layout = match &self.plan {
-            Some(plan) => &plan.chunk(&plan.array.chunk_box(chunk)).layout,
-            None => {
-                alone = last::layout::<T>(self.len());
-                &alone
-            }
-        };
-        match decode_chunk(layout, payload, &mut ChunkSymbols::default()) {
-            Err(error) => error,
-            Ok(()) => Error::new(ErrorKind::Device, "the GPU could not decode it, although the CPU can")
-                .remedy("use --device cpu, and please report this"),
         }
     }
 }

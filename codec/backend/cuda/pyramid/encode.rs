@@ -2,11 +2,9 @@
 
 use super::super::gpu::{Gpu, failed};
 use super::super::reduce;
-use super::level::Worklist;
 use super::{Pyramid, Work};
 use crate::params::Points;
 use crate::transform::pyramid::Real;
-use crate::transform::pyramid::choose::of_corner_arrays;
 use crate::volume::Field;
 use crate::{Region, Result};
 use std::ops::Range;
@@ -47,52 +45,54 @@ impl<T: Real> Pyramid<T> {
     }
 
     fn prepare_encode(&mut self, gpu: &Gpu) -> Result<()> {
-        let mut list = Worklist::default();
-        for stage in self.stages.iter_mut().rev() {
+        let mut list = self.worklist();
+        for (k, stage) in self.stages.iter_mut().enumerate().rev() {
+            list.stage = k as u32;
             stage.values.reserve(gpu, stage.len() * T::BYTES)?;
             let chunks = 0..stage.chunk_count();
             stage.list(&mut list, chunks);
         }
-        let list = list.close()?;
-        self.sort_tiles(gpu, &list)?;
-        self.coding.prepare(gpu, &list, self.shapes.slots, T::BYTES, true)
+        self.prepare(gpu, &list.close()?, true)
     }
 
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].
     pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
         self.gather(gpu, 0)?;
-        self.coding.reset(gpu, of_corner_arrays(points).to_byte())?;
+        self.reset(gpu, points)?;
         self.choose(gpu, &self.stages[0].whole(), self.stages[0].values.address(gpu), points)?;
         self.encode_corner_tiles(gpu)?;
         if self.stages[0].plan.is_some() {
             let work = self.stages[0].work(true, 0);
             self.run_tiles(gpu, 0, &work)?;
         }
-        self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)
+        self.encode_symbols(gpu)
     }
 
     /// Queues the encoder of the corner arrays (of the frame, where it is its own last array), which the coding is prepared
     /// for.
     pub fn encode_corners(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
-        self.coding.reset(gpu, of_corner_arrays(points).to_byte())?;
+        self.reset(gpu, points)?;
         self.encode_corner_tiles(gpu)?;
-        self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)
+        self.encode_symbols(gpu)
     }
 
     /// Queues the encoder of the chunks that the coding is prepared for, those of the slab `region` of the frame, whose
     /// values stand at device address `values`.
     pub fn encode_slab(&mut self, gpu: &Gpu, region: &Region, values: u64, points: Points) -> Result<()> {
-        self.coding.reset(gpu, of_corner_arrays(points).to_byte())?;
+        self.reset(gpu, points)?;
         self.choose(gpu, region, values, points)?;
         let stage = &self.stages[0];
         let before = (region.lo[0] * stage.n[1] + region.lo[1]) * stage.n[2] + region.lo[2];
         let values = Some(values.wrapping_sub((before * T::BYTES) as u64));
         let work = Work { values, ..stage.work(true, 0) };
         self.run_tiles(gpu, 0, &work)?;
-        self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)
+        self.encode_symbols(gpu)
     }
 
     fn choose(&self, gpu: &Gpu, region: &Region, values: u64, points: Points) -> Result<()> {
+        if self.planes.is_some() {
+            return Ok(());
+        }
         let stage = &self.stages[0];
         let (Some(choosing), Some(plan)) = (&self.choosing, &stage.plan) else { return Ok(()) };
         let choices = self.coding.choices(gpu) + stage.span.chunks.start as u64;
@@ -114,13 +114,13 @@ impl<T: Real> Pyramid<T> {
         let (chunks, len) = self.coding.results(gpu)?;
         if !self.coding.had_room(len) {
             self.coding.reserve_output(gpu, len)?;
-            self.coding.assemble(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32)?;
+            self.assemble(gpu)?;
         }
         let bytes = self.coding.output(gpu, len)?;
         let mut places = Vec::with_capacity(chunks.len());
         for stage in &self.stages {
-            // The choice stands one byte before the payload; the last array has none.
-            let choice = stage.plan.is_some() as usize;
+            // The class coder's choice stands one byte before the payload; the last array has none.
+            let choice = (stage.plan.is_some() && self.planes.is_none()) as usize;
             for (i, c) in chunks.iter().enumerate().skip(stage.span.chunks.start).take(stage.span.chunks.len()) {
                 places.push((i, c.offset as usize - choice..c.offset as usize + c.bytes as usize));
             }

@@ -78,6 +78,7 @@ impl<T: Real> Worker<'_, T> {
         let (gpu, pyramid) = (self.gpu, &mut *self.pyramid);
         gpu.bind()?;
         let coarse = job.source.coarse()?;
+        pyramid.set_points(job.frame.params.points);
         let packets = pyramid.coarse_packets(&coarse)?;
         pyramid.send_tiers(gpu, job.frame.tolerance, T::from_f64(job.frame.max_abs))?;
         pyramid.gather(gpu, usize::MAX)?;

@@ -4,7 +4,7 @@ use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Chunk, Tile, Unit};
 use super::blob::Blob;
-use super::tables::{Tables, padded, padded_starts};
+use super::tables::{Spacing, Tables};
 use crate::entropy::class::slots::Slots;
 use crate::entropy::class::symbols::{self, ChunkLayout, TileLayout};
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
@@ -32,7 +32,7 @@ pub struct Shapes {
 /// What the tiles of one array have in common.
 pub struct Level {
     /// Number of the array's first shape.
-    first_shape: u32,
+    pub first_shape: u32,
     /// Units of each shape.
     shape_units: Vec<u32>,
     /// Nodes of the largest tile, and values, symbols and tiers of its memory.
@@ -72,10 +72,15 @@ pub struct Gathering {
     units: Vec<Unit>,
     /// One past the last unit of each shape.
     unit_ends: Vec<u32>,
+    /// Coded nodes of each shape.
+    pub shape_nodes: Vec<u32>,
     slots: usize,
 }
 
 impl Gathering {
+    pub fn new(spacing: Spacing) -> Self {
+        Self { tables: Tables::new(spacing), ..Self::default() }
+    }
     pub fn add<T: Real>(&mut self, plan: &ArrayPlan<T>) -> Level {
         let first = self.tables.shapes.len();
         let block = if plan.array.is_frame() { 8 } else { 1 };
@@ -99,13 +104,15 @@ impl Gathering {
     fn add_whole<T: Real>(&mut self, plan: &ArrayPlan<T>, first: usize) -> Option<WholeTiles> {
         let side = plan.array.sides().tile;
         // values and symbols of larger tiles do not fit the shared memory
-        if !plan.array.is_frame() || side.pow(3) * T::BYTES > 128 * 1024 {
+        let fits = side.pow(3) * T::BYTES <= 128 * 1024;
+        if !plan.array.is_frame() || !fits || self.tables.spacing == Spacing::Tiles {
             return None;
         }
         let index = plan.tile_plans().iter().position(|tile| tile.dims == [side; 3])?;
         self.tables.add(&plan.tile_plans()[index], 8, 1);
         // it has no units of its own
         self.unit_ends.push(self.units.len() as u32);
+        self.shape_nodes.push(0);
         let (shape, coarse_shape) = (first + index, self.tables.shapes.len() - 1);
         let [whole, coarse] = [shape, coarse_shape].map(|number| &self.tables.shapes[number]);
         Some(WholeTiles {
@@ -130,8 +137,9 @@ impl Gathering {
         let slots = Slots::of(layout);
         self.slots = self.slots.max(slots.count);
         let first_shape = self.unit_ends.len() as u32;
+        self.shape_nodes.extend(layout.shapes.iter().map(|shape| shape.nodes as u32));
         for TileLayout { units, .. } in &layout.shapes {
-            let starts = padded_starts(units);
+            let starts = self.tables.spacing.starts(units);
             self.units.extend(units.iter().zip(starts).map(|(u, start)| device_unit(u, start, units, &slots)));
             self.unit_ends.push(self.units.len() as u32);
         }
@@ -197,6 +205,9 @@ pub struct Span {
 /// Tiles and chunks to work on, of one array after the other, in the order of their symbols.
 #[derive(Default)]
 pub struct Worklist {
+    pub spacing: Spacing,
+    /// Number of the array whose chunks come next: 0 for the frame.
+    pub stage: u32,
     /// Once closed, one more than there are: the last marks the end.
     pub tiles: Vec<Tile>,
     pub chunks: Vec<Chunk>,
@@ -206,6 +217,9 @@ pub struct Worklist {
 }
 
 impl Worklist {
+    pub fn new(spacing: Spacing) -> Self {
+        Self { spacing, ..Self::default() }
+    }
     /// Appends the given chunks of an array.
     pub fn add<T: Real>(&mut self, plan: &ArrayPlan<T>, level: &Level, chunks: impl Iterator<Item = usize>) -> Span {
         let (first_tile, first_chunk) = (self.tiles.len(), self.chunks.len());
@@ -215,8 +229,7 @@ impl Worklist {
             let tile = self.tiles.len();
             for spot in &shape.spots {
                 let at = std::array::from_fn(|a| (region.lo[a] + spot.lo[a]) as u32);
-                let units = &plan.tile(spot).layout.units;
-                self.add_tile(level, at, spot.plan, units.iter().map(|u| padded(u.len)).sum());
+                self.add_tile(level, at, spot.plan, self.spacing.tile(&plan.tile(spot).layout.units));
             }
             self.add_chunk(tile, shape.layout.nodes);
         }
@@ -226,7 +239,7 @@ impl Worklist {
     /// Appends the last array: one tile in one chunk.
     pub fn add_last(&mut self, level: &Level, nodes: usize) -> Span {
         let (tile, chunk) = (self.tiles.len(), self.chunks.len());
-        self.add_tile(level, [0; 3], 0, padded(nodes as u32));
+        self.add_tile(level, [0; 3], 0, self.spacing.one_unit(nodes as u32));
         self.add_chunk(tile, nodes);
         Span { tiles: tile..tile + 1, chunks: chunk..chunk + 1 }
     }
@@ -235,8 +248,7 @@ impl Worklist {
     pub fn add_flat(&mut self, level: &Level, layout: &ChunkLayout) -> Span {
         let (tile, chunk) = (self.tiles.len(), self.chunks.len());
         for t in &layout.tiles {
-            let units = &layout.shapes[t.shape].units;
-            self.add_tile(level, [0; 3], t.shape, units.iter().map(|u| padded(u.len)).sum());
+            self.add_tile(level, [0; 3], t.shape, self.spacing.tile(&layout.shapes[t.shape].units));
         }
         self.add_chunk(tile, layout.nodes);
         Span { tiles: tile..self.tiles.len(), chunks: chunk..chunk + 1 }
@@ -252,7 +264,8 @@ impl Worklist {
     fn add_chunk(&mut self, first_tile: usize, nodes: usize) {
         let (tile, tile_end) = (first_tile as u32, self.tiles.len() as u32);
         let nodes = nodes as u32;
-        self.chunks.push(Chunk { tile, tile_end, nodes, ..bytemuck::Zeroable::zeroed() });
+        // the class coder's kernels put the first stream in its place
+        self.chunks.push(Chunk { tile, tile_end, nodes, stream: self.stage, ..bytemuck::Zeroable::zeroed() });
     }
     pub fn close(mut self) -> Result<Self> {
         if self.units > u32::MAX as u64 / 4 {

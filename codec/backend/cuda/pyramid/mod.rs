@@ -11,18 +11,21 @@ mod flat;
 mod host_decode;
 mod host_encode;
 mod level;
+mod planes;
 mod slabs;
 mod tables;
 mod tiles;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
-use crate::transform::pyramid::Real;
+use crate::params::Points;
+use crate::transform::pyramid::choose::of_corner_arrays;
 use crate::transform::pyramid::geometry::{Array, arrays};
 use crate::transform::pyramid::plan::ArrayPlan;
 use crate::transform::pyramid::quantizer::{self, LEVELS};
+use crate::transform::pyramid::{Real, packet};
 use crate::volume::DType;
-use crate::{Region, Result, ToleranceMap};
+use crate::{Params, Region, Result, ToleranceMap};
 use arguments::{CornerArguments, LastArguments, Quantizer};
 use choosing::Choosing;
 use coder::Coder;
@@ -31,8 +34,10 @@ pub(super) use flat::{Flat, FlatPart};
 pub(super) use host_decode::decode_frame;
 pub(super) use host_encode::encode_frame;
 use level::{Gathering, Level, Shapes, Span, Worklist};
+use planes::{Eights, Planes};
 use slabs::Slabs;
 pub(super) use slabs::{Team, Worker};
+use tables::Spacing;
 use tiles::TileList;
 
 /// What a run of the tile kernels works on.
@@ -55,6 +60,8 @@ struct Stage<T> {
     /// Its tiles and chunks in the worklist at hand.
     span: Span,
     tiles: TileList,
+    /// Its whole tiles, for the planes coder.
+    eights: Option<Eights<T>>,
     /// The array's values, then its reconstruction.
     values: Buffer,
     /// The tier of each node, or of each block of the frame.
@@ -63,13 +70,15 @@ struct Stage<T> {
 
 /// Everything that depends on the frame's shape alone, kept from frame to frame.
 pub(super) struct Pyramid<T> {
-    key: ([usize; 3], u8),
+    key: ([usize; 3], u8, crate::Coder),
     /// The frame first, the last array at the end.
     stages: Vec<Stage<T>>,
     shapes: Shapes,
     coder: Coder,
     /// Chunks of all arrays: those of the last array first, those of the frame at the end.
     coding: Coding,
+    /// None for the class coder.
+    planes: Option<Planes>,
     /// None where the frame is its own last array.
     choosing: Option<Choosing>,
     quantizers: Buffer,
@@ -84,20 +93,26 @@ pub(super) struct Pyramid<T> {
 }
 
 impl<T: Real> Pyramid<T> {
-    /// Tables for frames of `n` nodes in tiles of side `tile`.
-    pub fn new(gpu: &Gpu, n: [usize; 3], tile: u8) -> Result<Self> {
-        let mut gathering = Gathering::default();
+    /// Tables for frames of `n` nodes. With the planes coder they have three axes, and tiles of 8.
+    pub fn new(gpu: &Gpu, n: [usize; 3], params: &Params) -> Result<Self> {
+        let tile = params.tile;
+        let mut gathering = Gathering::new(spacing(params.coder));
         let stages: Vec<_> = arrays(n, tile)?.into_iter().map(|array| Stage::new(&mut gathering, array)).collect();
         let shapes = gathering.upload(gpu)?;
         let coder = Coder::new(gpu)?;
+        let planes = match params.coder {
+            crate::Coder::Class => None,
+            crate::Coder::Planes => Some(Planes::new(gpu, &gathering.shape_nodes)?),
+        };
         let choosing = stages[0].plan.as_ref().map(|plan| Choosing::new(gpu, plan)).transpose()?;
         let [quantizers, spill, coarse, scratch, result] = std::array::from_fn(|_| Buffer::default());
         Ok(Self {
-            key: (n, tile),
+            key: (n, tile, params.coder),
             stages,
             shapes,
             coder,
             coding: Coding::default(),
+            planes,
             choosing,
             quantizers,
             spill,
@@ -108,8 +123,64 @@ impl<T: Real> Pyramid<T> {
             tier_count: 1,
         })
     }
-    pub fn is_for(&self, n: [usize; 3], tile: u8) -> bool {
-        self.key == (n, tile)
+    pub fn is_for(&self, n: [usize; 3], params: &Params) -> bool {
+        self.key == (n, params.tile, params.coder)
+    }
+    /// An empty worklist for this coder.
+    fn worklist(&self) -> Worklist {
+        Worklist::new(spacing(self.key.2))
+    }
+    /// Reserves memory for the tiles and chunks of `list`, and sends what the kernels need to know of them.
+    fn prepare(&mut self, gpu: &Gpu, list: &Worklist, encode: bool) -> Result<()> {
+        let Some(planes) = &mut self.planes else {
+            self.sort_tiles(gpu, list)?;
+            return self.coding.prepare(gpu, list, self.shapes.slots, T::BYTES, encode);
+        };
+        planes.prepare(gpu, list, &self.stages, encode)?;
+        self.coding.prepare(gpu, list, 0, T::BYTES, false)?;
+        if encode { self.coding.reserve_output(gpu, list.nodes * T::BYTES as u64 / 4 + 4096) } else { Ok(()) }
+    }
+    /// What the chunks of a frame choose that is not written in each of them.
+    fn set_points(&mut self, points: Points) {
+        if let Some(planes) = &mut self.planes {
+            planes.choice = packet::Coding { coder: self.key.2, points }.axis_order().to_byte();
+        }
+    }
+    /// Makes the chunks of the worklist ready to be encoded.
+    fn reset(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
+        self.set_points(points);
+        match &self.planes {
+            None => self.coding.reset(gpu, of_corner_arrays(points).to_byte()),
+            Some(planes) => {
+                planes.reset(gpu)?;
+                self.coding.reset(gpu, planes.choice)
+            }
+        }
+    }
+    /// Queues everything from symbols to bytes.
+    fn encode_symbols(&self, gpu: &Gpu) -> Result<()> {
+        match &self.planes {
+            None => self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
+            Some(planes) => self.pack(gpu, planes),
+        }
+    }
+    /// Queues the last step of that once more.
+    fn assemble(&self, gpu: &Gpu) -> Result<()> {
+        match &self.planes {
+            None => self.coding.assemble(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
+            Some(planes) => self.assemble_planes(gpu, planes),
+        }
+    }
+    /// Queues everything from bytes to symbols.
+    fn decode_symbols(&self, gpu: &Gpu) -> Result<()> {
+        match &self.planes {
+            None => self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
+            Some(planes) => self.unpack(gpu, planes),
+        }
+    }
+    /// Address of the quantizers of a level.
+    fn quantizers_at(&self, gpu: &Gpu, level: usize) -> u64 {
+        self.quantizers.address(gpu) + (level * self.tier_count as usize * size_of::<Quantizer<T>>()) as u64
     }
 
     /// Sends the quantizers and the tiers of the frame's blocks.
@@ -146,12 +217,10 @@ impl<T: Real> Pyramid<T> {
     /// Quantizes or rebuilds the last array in place. Its symbols are the first of the worklist.
     fn run_last(&self, gpu: &Gpu, encode: bool) -> Result<()> {
         let stage = &self.stages[self.stages.len() - 1];
-        let last_level = (LEVELS.len() - 1) * self.tier_count as usize * size_of::<Quantizer<T>>();
-        let last_level = last_level as u64;
         let arguments = LastArguments {
             values: stage.values.address(gpu),
             tiers: stage.tiers.address(gpu),
-            quantizers: self.quantizers.address(gpu) + last_level,
+            quantizers: self.quantizers_at(gpu, LEVELS.len() - 1),
             q: self.coding.q(gpu),
             delta: self.coding.delta(gpu),
             count: stage.len() as u32,
@@ -176,8 +245,9 @@ impl<T: Real> Stage<T> {
             Some(plan) => gathering.add(plan),
             None => gathering.add_last::<T>(n.iter().product()),
         };
+        let eights = plan.as_ref().and_then(|plan| Eights::new(plan, level.first_shape));
         let [values, tiers] = [Buffer::default(), Buffer::default()];
-        Self { plan, n, level, span: Span::default(), tiles: TileList::default(), values, tiers }
+        Self { plan, n, level, span: Span::default(), tiles: TileList::default(), eights, values, tiers }
     }
     fn len(&self) -> usize {
         self.n.iter().product()
@@ -226,6 +296,14 @@ impl<T: Real> Stage<T> {
         let grid = (self.len().div_ceil(256) as u32).min(gpu.multiprocessors * 8);
         // SAFETY: reserved just now and by the array before.
         unsafe { gpu.launch(name, grid, 256, 0, &arguments) }
+    }
+}
+
+/// How the symbols of a coder lie in memory.
+fn spacing(coder: crate::Coder) -> Spacing {
+    match coder {
+        crate::Coder::Class => Spacing::Units,
+        crate::Coder::Planes => Spacing::Tiles,
     }
 }
 

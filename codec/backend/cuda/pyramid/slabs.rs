@@ -122,7 +122,7 @@ impl<T: Real> Pyramid<T> {
             return Ok(self.slabs.lists.clone());
         }
         let listed = |slab: &Slab| {
-            let mut list = Worklist::default();
+            let mut list = self.worklist();
             let span = list.add(plan, level, slab.chunks.iter().copied());
             let mut spans = vec![Span::default(); self.stages.len()];
             spans[0] = span;
@@ -135,9 +135,10 @@ impl<T: Real> Pyramid<T> {
         if let Some(listed) = &self.slabs.corners {
             return Ok(listed.clone());
         }
-        let (mut list, first) = (Worklist::default(), (self.stages.len() - 1).min(1));
+        let (mut list, first) = (self.worklist(), (self.stages.len() - 1).min(1));
         let mut spans = vec![Span::default(); self.stages.len()];
-        for (stage, span) in self.stages.iter_mut().zip(&mut spans).skip(first).rev() {
+        for (k, (stage, span)) in self.stages.iter_mut().zip(&mut spans).enumerate().skip(first).rev() {
+            list.stage = k as u32;
             let chunks = 0..stage.chunk_count();
             stage.list(&mut list, chunks);
             *span = stage.span.clone();
@@ -150,8 +151,7 @@ impl<T: Real> Pyramid<T> {
     /// Prepares the coding for the chunks of a list.
     fn take(&mut self, gpu: &Gpu, listed: &Listed, encode: bool) -> Result<()> {
         self.stages.iter_mut().zip(&listed.spans).for_each(|(stage, span)| stage.span = span.clone());
-        self.sort_tiles(gpu, &listed.list)?;
-        self.coding.prepare(gpu, &listed.list, self.shapes.slots, T::BYTES, encode)
+        self.prepare(gpu, &listed.list, encode)
     }
     /// Prepares the coding for the chunks of the coarse part.
     pub fn take_corners(&mut self, gpu: &Gpu, encode: bool) -> Result<()> {

@@ -14,9 +14,49 @@ const PLANE_PADDING: usize = 9;
 /// Flag of a stencil: there are no other nodes than the two next to the new one.
 const TWO_NODES: u16 = 1;
 
+/// How symbols lie in memory.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub enum Spacing {
+    /// Each unit starts where 16 bytes do: for the class coder.
+    #[default]
+    Units,
+    /// Units without gaps, tiles [`TILE_SYMBOLS`] apart: for the planes coder.
+    Tiles,
+}
+
+/// Room for the symbols of a tile of 8 in three axes: as in planes.cuh.
+pub const TILE_SYMBOLS: u32 = 512;
+
+impl Spacing {
+    /// Nodes of a unit with what follows them.
+    fn padded(self, len: u32) -> u32 {
+        if self == Spacing::Units { padded(len) } else { len }
+    }
+    /// Where each unit of a tile starts.
+    pub fn starts(self, units: &[Unit]) -> impl Iterator<Item = u32> {
+        units.iter().scan(0, move |next, unit| {
+            let start = *next;
+            *next += self.padded(unit.len);
+            Some(start)
+        })
+    }
+    /// From the symbols of a tile to those of the next.
+    pub fn tile(self, units: &[Unit]) -> u32 {
+        match self {
+            Spacing::Units => units.iter().map(|u| padded(u.len)).sum(),
+            Spacing::Tiles => TILE_SYMBOLS,
+        }
+    }
+    /// The same for a tile of one unit.
+    pub fn one_unit(self, nodes: u32) -> u32 {
+        if self == Spacing::Units { padded(nodes) } else { TILE_SYMBOLS }
+    }
+}
+
 /// The host's side of the tables; a frame has at most 8 shapes of tile.
 #[derive(Default)]
 pub struct Tables {
+    pub spacing: Spacing,
     pub shapes: Vec<TileShape>,
     pub steps: Vec<Step>,
     pub nodes: Vec<Node>,
@@ -29,6 +69,9 @@ pub struct Tables {
 }
 
 impl Tables {
+    pub fn new(spacing: Spacing) -> Self {
+        Self { spacing, ..Self::default() }
+    }
     /// The nodes of S(set) of a tile, coded by the steps from `set` on. `block`: nodes of an axis that share a tier.
     pub fn add<T: Real>(&mut self, plan: &TilePlan<T>, block: usize, set: usize) {
         let members: [Vec<u32>; 3] = plan.axes.each_ref().map(|axis| axis.set(set).collect());
@@ -52,7 +95,8 @@ impl Tables {
         self.shapes.push(TileShape {
             dims: plan.dims.map(|d| d as u32),
             steps: plan.steps.saturating_sub(set) as u32,
-            nodes,
+            // symbols move several at a time
+            nodes: padded(nodes),
             first_step,
             first_stencil,
             coded_at,
@@ -131,7 +175,7 @@ impl Tables {
         let [_, by, bx] = plan.dims.map(|d| d.div_ceil(block));
         let mut of_step: Vec<Vec<Node>> = vec![Vec::new(); plan.steps.saturating_sub(set)];
         let mut end = 0;
-        for (unit, start) in plan.layout.units.iter().zip(padded_starts(&plan.layout.units)) {
+        for (unit, start) in plan.layout.units.iter().zip(self.spacing.starts(&plan.layout.units)) {
             let Some(step) = (unit.step as usize).checked_sub(set) else { break };
             for i in 0..unit.len {
                 let position = plan.order[(unit.start + i) as usize] as usize;
@@ -145,7 +189,7 @@ impl Tables {
                 let (axes, stencil) = new_axes(plan, step + set, at, steps);
                 of_step[step].push(Node { place, coded, tier, axes, stencil, unused: 0 });
             }
-            end = start + padded(unit.len);
+            end = start + self.spacing.padded(unit.len);
         }
         for (step, mut nodes) in of_step.into_iter().enumerate() {
             // neighbours in memory together
@@ -177,17 +221,8 @@ fn new_axes<T: Real>(plan: &TilePlan<T>, step: usize, at: [usize; 3], steps: &[S
 }
 
 /// Nodes of a unit with the padding that lets the next one start where 16 bytes do.
-pub fn padded(len: u32) -> u32 {
+fn padded(len: u32) -> u32 {
     len.next_multiple_of(SYMBOLS_TOGETHER as u32)
-}
-
-/// Where each unit of a tile starts.
-pub fn padded_starts(units: &[Unit]) -> impl Iterator<Item = u32> {
-    units.iter().scan(0, |next, unit| {
-        let start = *next;
-        *next += padded(unit.len);
-        Some(start)
-    })
 }
 
 /// The rank of each of the members of a set of an axis, in whose steps it splits further. `sorted`: the nodes of later sets come first, so

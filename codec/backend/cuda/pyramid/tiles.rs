@@ -3,7 +3,7 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
-use super::level::{Level, WholeTiles, Worklist};
+use super::level::{Level, Span, WholeTiles, Worklist};
 use super::{Pyramid, Work, narrow};
 use crate::Result;
 use crate::transform::pyramid::Real;
@@ -116,15 +116,28 @@ impl<T: Real> Pyramid<T> {
 
     /// Runs the tile kernels of stage `k`, which read the reconstruction of stage `k + 1`, over its tiles in the worklist.
     pub(super) fn run_tiles(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        if self.stages[k].tiles.any > 0 {
-            self.run_any(gpu, k, work)?;
+        if let Some(planes) = self.planes.take() {
+            let done = self.run_planes_tiles(gpu, &planes, k, work);
+            self.planes = Some(planes);
+            return done;
+        }
+        let tiles = &self.stages[k].tiles;
+        if tiles.any > 0 {
+            self.run_any(gpu, k, work, (tiles.memory.address(gpu), tiles.any), 0)?;
         }
         if self.stages[k].tiles.whole > 0 { self.run_whole(gpu, k, work) } else { Ok(()) }
     }
 
-    fn run_any(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        let stage = &self.stages[k];
-        let (level, count) = (&stage.level, stage.tiles.any);
+    /// The tiles of a list: of `count`, or of as many as stand at device address `device_count`, if not 0, and at most `count`.
+    pub(super) fn run_any(
+        &mut self,
+        gpu: &Gpu,
+        k: usize,
+        work: &Work,
+        (list, count): (u64, u32),
+        device_count: u64,
+    ) -> Result<()> {
+        let level = &self.stages[k].level;
         let bytes = level.tile_bytes(T::BYTES, self.tier_count > 1);
         let double = T::DTYPE == DType::F64;
         let most = if double { 5 } else { 8 };
@@ -142,9 +155,14 @@ impl<T: Real> Pyramid<T> {
         };
         let grid = launch.grid(gpu, count);
         let spill = if launch.shared > 0 { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
-        let list = self.stages[k].tiles.memory.address(gpu);
-        let arguments =
-            TileArguments { list, list_count: count, spill, tile_bytes: bytes as u32, ..self.arguments(gpu, k, work) };
+        let arguments = TileArguments {
+            list,
+            list_count: count,
+            device_count,
+            spill,
+            tile_bytes: bytes as u32,
+            ..self.arguments(gpu, k, work)
+        };
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
         unsafe { gpu.launch(launch.name, grid, launch.threads, launch.shared, &arguments) }
     }
@@ -198,14 +216,15 @@ impl<T: Real> Pyramid<T> {
 
     fn arguments(&self, gpu: &Gpu, k: usize, work: &Work) -> TileArguments {
         let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
-        let (shapes, coding) = (&self.shapes, &self.coding);
+        let (shapes, coding, all) = (&self.shapes, &self.coding, Span::default());
         TileArguments {
             values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
             result: work.result,
             corners: corners.values.address(gpu),
             tiers: stage.tiers.address(gpu),
             quantizers: self.quantizers.address(gpu),
-            tiles: coding.tiles(gpu, &stage.span),
+            // lists of the planes coder number the tiles of all arrays
+            tiles: coding.tiles(gpu, if self.key.2 == crate::Coder::Planes { &all } else { &stage.span }),
             list: 0,
             coarse: 0,
             shapes: shapes.shapes,
@@ -218,6 +237,7 @@ impl<T: Real> Pyramid<T> {
             q: coding.q(gpu),
             delta: coding.delta(gpu),
             spill: 0,
+            device_count: 0,
             n: narrow(stage.n),
             corner_n: narrow(corners.n),
             blocks: stage.blocks(k == 0),

@@ -1,0 +1,325 @@
+//! The planes coder on the device: whole tiles of 8 go between values and planes in one kernel, all others by way of their symbols.
+
+use super::super::buffer::Buffer;
+use super::super::gpu::Gpu;
+use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile};
+use super::coding::Coding;
+use super::level::{Span, Worklist};
+use super::{Pyramid, Stage, Work, narrow};
+use crate::Result;
+use crate::transform::pyramid::Real;
+use crate::transform::pyramid::choice::Choice;
+use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
+use crate::transform::pyramid::quantizer::LEVELS;
+use crate::volume::DType;
+
+/// As in planes.cuh and planes_tile.cuh: groups of a tile, words of its planes at most, bytes of its record; nodes of a tile's side, tiles of
+/// a warp, warps of a block.
+const GROUPS: usize = 16;
+const TILE_WORDS: usize = 256;
+const RECORD_BYTES: usize = 16;
+const SIDE: u32 = 8;
+const QUAD: u32 = 4;
+const WARPS: u32 = 4;
+/// Bytes of a warp's shared memory: symbols of four tiles, two entries of the list; and, decoding, records and planes.
+const SYMBOLS_BYTES: usize = 4 * 1040;
+const ENTRIES_BYTES: usize = 2 * 16;
+const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
+/// Number of four points among the choices, the only ones that the kernels of whole tiles know.
+const FOUR_POINTS: u8 = 1;
+
+/// The whole tiles of an array: their shapes, which all have the same weights on all axes.
+pub struct Eights<T> {
+    shapes: Vec<u32>,
+    weights: AxisWeights<T>,
+}
+
+impl<T: Real> Eights<T> {
+    /// `first_shape`: of the array.
+    pub fn new(plan: &ArrayPlan<T>, first_shape: u32) -> Option<Self> {
+        let kinds: Vec<_> = plan.tile_plans().iter().map(weights).collect();
+        let weights = kinds.iter().flatten().next().copied()?;
+        let same = |kind: &Option<AxisWeights<T>>| {
+            kind.is_some_and(|kind| bytemuck::bytes_of(&kind) == bytemuck::bytes_of(&weights))
+        };
+        let shapes = (first_shape..).zip(&kinds).filter(|(_, kind)| same(kind)).map(|(shape, _)| shape).collect();
+        Some(Self { shapes, weights })
+    }
+}
+
+/// The weights of a tile of 8 x 8 x 8 nodes whose axes have the same.
+fn weights<T: Real>(plan: &TilePlan<T>) -> Option<AxisWeights<T>> {
+    if plan.dims != [SIDE as usize; 3] {
+        return None;
+    }
+    let of_axis = |axis: usize| {
+        let mut of = AxisWeights { step0: [[T::ZERO; 4]; 3], step1: [[T::ZERO; 3]; 2], step2: [T::ZERO; 2] };
+        let stencil = |step: usize, new: usize| plan.axes[axis].steps[step].stencils[FOUR_POINTS as usize][new];
+        (0..3).for_each(|new| of.step0[new].copy_from_slice(&stencil(0, new).weight[..4]));
+        (0..2).for_each(|new| of.step1[new].copy_from_slice(&stencil(1, new).weight[..3]));
+        of.step2.copy_from_slice(&stencil(2, 0).weight[..2]);
+        of
+    };
+    let [first, others @ ..] = [0, 1, 2].map(of_axis);
+    others.iter().all(|axis| bytemuck::bytes_of(axis) == bytemuck::bytes_of(&first)).then_some(first)
+}
+
+/// Where the tiles of one array stand in the lists on the device.
+#[derive(Clone, Copy, Default)]
+struct Listed {
+    /// Address of the numbers of its tiles: those of any shape, then the whole ones.
+    tiles: u64,
+    any: u32,
+    whole: u32,
+    quads: u64,
+    quad_count: u32,
+}
+
+/// Memory of the planes coder between values and bytes.
+#[derive(Default)]
+pub struct Planes {
+    shape_nodes: Buffer,
+    lists: Buffer,
+    widths: Buffer,
+    slots: Buffer,
+    records: Buffer,
+    exact_at: Buffer,
+    slow: Buffer,
+    slow_count: Buffer,
+    /// Of each array of the pyramid, the frame first.
+    listed: Vec<Listed>,
+    /// Addresses of all tile numbers (tiles of any shape of all arrays, whole tiles of corner arrays, of the frame) and of the first place of each
+    /// array in the list of tiles left out.
+    all: u64,
+    slow_first: u64,
+    /// How many of all tiles are of any shape, of any shape or of corner arrays, and all of them.
+    ends: [u32; 3],
+    /// The choice of every chunk.
+    pub choice: u8,
+}
+
+impl Planes {
+    /// `shape_nodes`: coded nodes of each shape.
+    pub fn new(gpu: &Gpu, shape_nodes: &[u32]) -> Result<Self> {
+        let mut planes = Self::default();
+        let address = planes.shape_nodes.reserve(gpu, size_of_val(shape_nodes))?;
+        // SAFETY: just reserved for exactly these.
+        unsafe { gpu.upload(address, shape_nodes)? };
+        Ok(planes)
+    }
+
+    /// Reserves memory for the tiles of `list`, and sends the lists of them.
+    pub fn prepare<T: Real>(&mut self, gpu: &Gpu, list: &Worklist, stages: &[Stage<T>], encode: bool) -> Result<()> {
+        let tiles = list.tiles.len() - 1;
+        self.slow.reserve(gpu, 4 * tiles)?;
+        self.slow_count.reserve(gpu, 4 * stages.len())?;
+        if encode {
+            self.widths.reserve(gpu, GROUPS * tiles)?;
+            self.slots.reserve(gpu, 4 * TILE_WORDS * tiles)?;
+        }
+        self.records.reserve(gpu, RECORD_BYTES * tiles)?;
+        self.exact_at.reserve(gpu, 4 * tiles)?;
+        // whole tiles first by fours, then all tiles by number
+        let sorted: Vec<_> = stages.iter().map(|stage| Sorted::new(stage, &list.tiles)).collect();
+        let mut words: Vec<u32> = Vec::new();
+        let quads = |sorted: &Sorted| {
+            sorted.quads.iter().flat_map(|q| [q.tiles, q.at[0], q.at[1], q.at[2]]).collect::<Vec<_>>()
+        };
+        let places: Vec<_> = sorted
+            .iter()
+            .map(|s| {
+                let quads = append(&mut words, quads(s));
+                (quads, s)
+            })
+            .collect();
+        let offsets: Vec<_> = places
+            .into_iter()
+            .map(|(quads, s)| {
+                let tiles = append(&mut words, s.any.iter().chain(&s.whole).copied());
+                let (any, whole, quad_count) = (s.any.len() as u32, s.whole.len() as u32, s.quads.len() as u32);
+                Listed { tiles, any, whole, quads, quad_count }
+            })
+            .collect();
+        let (frame, corners) = sorted.split_at(1);
+        let all = append(&mut words, sorted.iter().flat_map(|s| s.any.iter().copied()));
+        let any_end = words.len() as u64 - all / 4;
+        append(&mut words, corners.iter().flat_map(|s| s.whole.iter().copied()));
+        let corner_end = words.len() as u64 - all / 4;
+        append(&mut words, frame[0].whole.iter().copied());
+        self.ends = [any_end, corner_end, words.len() as u64 - all / 4].map(|end| end as u32);
+        let slow_first = append(&mut words, stages.iter().map(|s| s.span.tiles.start as u32));
+        let base = self.lists.reserve(gpu, size_of_val(&words[..]))?;
+        // SAFETY: just reserved for exactly these.
+        unsafe { gpu.upload(base, &words)? };
+        self.listed = offsets.iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..*l }).collect();
+        (self.all, self.slow_first) = (base + all, base + slow_first);
+        Ok(())
+    }
+
+    /// Forgets the tiles that were left out the last time.
+    pub fn reset(&self, gpu: &Gpu) -> Result<()> {
+        // SAFETY: reserved by `prepare`.
+        unsafe { gpu.fill(self.slow_count.address(gpu), 0, 4 * self.listed.len()) }
+    }
+
+    /// Whether whole tiles of array `k` go through the kernels for them: those of corner arrays have a tier a node.
+    fn takes_whole(&self, k: usize, tier_count: u32) -> bool {
+        Choice::from_byte(self.choice).is_some_and(|c| c.points == FOUR_POINTS) && (k == 0 || tier_count == 1)
+    }
+
+    fn arguments(&self, gpu: &Gpu, coding: &Coding, tier_count: u32, value_bytes: usize) -> PlanesArguments {
+        let others = match (self.takes_whole(1, tier_count), self.takes_whole(0, tier_count)) {
+            (true, _) => self.ends[0],
+            (false, true) => self.ends[1],
+            (false, false) => self.ends[2],
+        };
+        let parts = coding.parts(gpu);
+        PlanesArguments {
+            tiles: coding.tiles(gpu, &Span::default()),
+            chunks: parts.chunks,
+            shape_nodes: self.shape_nodes.address(gpu),
+            q: coding.q(gpu),
+            delta: coding.delta(gpu),
+            widths: self.widths.address(gpu),
+            slots: self.slots.address(gpu),
+            records: self.records.address(gpu),
+            exact_at: self.exact_at.address(gpu),
+            list: self.all,
+            slow: self.slow.address(gpu),
+            slow_count: self.slow_count.address(gpu),
+            slow_first: self.slow_first,
+            choices: coding.choices(gpu),
+            output: parts.output,
+            totals: parts.totals,
+            capacity: parts.capacity,
+            list_count: others,
+            stage_count: self.listed.len() as u32,
+            chunk_count: parts.chunk_count,
+            value_bytes: value_bytes as u32,
+        }
+    }
+}
+
+/// Appends numbers, and returns where they start, in bytes.
+fn append(words: &mut Vec<u32>, more: impl IntoIterator<Item = u32>) -> u64 {
+    let at = 4 * words.len() as u64;
+    words.extend(more);
+    at
+}
+
+/// The tiles of an array by what takes them.
+#[derive(Default)]
+struct Sorted {
+    any: Vec<u32>,
+    whole: Vec<u32>,
+    quads: Vec<Quad>,
+}
+
+impl Sorted {
+    /// `all`: of all arrays.
+    fn new<T: Real>(stage: &Stage<T>, all: &[Tile]) -> Self {
+        let mut sorted = Self::default();
+        let shapes = stage.eights.as_ref().map_or(&[][..], |eights| &eights.shapes);
+        for number in stage.span.tiles.clone() {
+            let tile = &all[number];
+            if shapes.contains(&tile.shape) { sorted.add(number as u32, tile) } else { sorted.any.push(number as u32) }
+        }
+        sorted
+    }
+    /// A whole tile: with the one before it where they are neighbours.
+    fn add(&mut self, number: u32, tile: &Tile) {
+        self.whole.push(number);
+        if let Some(quad) = self.quads.last_mut() {
+            let (first, count) = (quad.tiles & 0x3fff_ffff, (quad.tiles >> 30) + 1);
+            let next = [quad.at[0], quad.at[1], quad.at[2] + SIDE * count];
+            // four start where 32 nodes do, so that they lie in one chunk
+            if count < QUAD && first + count == number && tile.at == next && !next[2].is_multiple_of(QUAD * SIDE) {
+                quad.tiles += 1 << 30;
+                return;
+            }
+        }
+        self.quads.push(Quad { tiles: number, at: tile.at });
+    }
+}
+
+impl<T: Real> Pyramid<T> {
+    /// Queues everything from the planes of whole tiles and the symbols of the others to bytes.
+    pub(super) fn pack(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
+        let a = planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES);
+        // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
+        unsafe {
+            gpu.launch("pack_planes", gpu.multiprocessors * 4, 32 * WARPS, 0, &a)?;
+            gpu.launch("place_planes", 1, 1024, 0, &a)?;
+        }
+        self.assemble_planes(gpu, planes)
+    }
+    /// Queues the copying of all parts to their places in the output; nothing happens when it is too small.
+    pub(super) fn assemble_planes(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
+        let a = planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES);
+        // SAFETY: as in `pack`.
+        unsafe { gpu.launch("assemble_planes", a.chunk_count, 512, 0, &a) }
+    }
+    /// Queues the search for the planes of each tile, and the symbols of those that are not whole. Damage is noted in the chunks.
+    pub(super) fn unpack(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
+        planes.reset(gpu)?;
+        let a = planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES);
+        // SAFETY: as in `pack`; the kernels check every index that comes from the bytes.
+        unsafe {
+            gpu.launch("parse_planes", a.chunk_count, 512, 0, &a)?;
+            gpu.launch("unpack_planes", gpu.multiprocessors * 4, 32 * WARPS, 0, &a)
+        }
+    }
+
+    /// Runs the tile kernels of stage `k`, as [`Pyramid::run_tiles`].
+    pub(super) fn run_planes_tiles(&mut self, gpu: &Gpu, planes: &Planes, k: usize, work: &Work) -> Result<()> {
+        let listed = planes.listed[k];
+        let whole = planes.takes_whole(k, self.tier_count) && listed.quad_count > 0;
+        let any = if whole { listed.any } else { listed.any + listed.whole };
+        if any > 0 {
+            self.run_any(gpu, k, work, (listed.tiles, any), 0)?;
+        }
+        if !whole {
+            return Ok(());
+        }
+        self.run_eights(gpu, planes, k, work)?;
+        let slow = planes.slow.address(gpu) + 4 * self.stages[k].span.tiles.start as u64;
+        self.run_any(gpu, k, work, (slow, listed.whole), planes.slow_count.address(gpu) + 4 * k as u64)
+    }
+
+    fn run_eights(&self, gpu: &Gpu, planes: &Planes, k: usize, work: &Work) -> Result<()> {
+        let (stage, corners, listed) = (&self.stages[k], &self.stages[k + 1], planes.listed[k]);
+        let Some(eights) = &stage.eights else { return Ok(()) };
+        let level = if k == 0 { 0 } else { LEVELS.len() - 1 };
+        let arguments = super::arguments::WholeArguments {
+            values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
+            result: work.result,
+            corners: corners.values.address(gpu),
+            tiers: stage.tiers.address(gpu),
+            quantizers: self.quantizers_at(gpu, level),
+            list: listed.quads,
+            list_count: listed.quad_count,
+            tier_count: self.tier_count,
+            n: narrow(stage.n),
+            corner_n: narrow(corners.n),
+            blocks: stage.blocks(k == 0),
+            lo: narrow(work.lo),
+            hi: narrow(work.hi),
+            stage: k as u32,
+            weights: eights.weights,
+            planes: planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES),
+        };
+        let name = match (work.encode, T::DTYPE) {
+            (true, DType::F32) => "encode_whole_f32",
+            (true, DType::F64) => "encode_whole_f64",
+            (false, DType::F32) => "decode_whole_f32",
+            (false, DType::F64) => "decode_whole_f64",
+        };
+        let ahead = SYMBOLS_BYTES + ENTRIES_BYTES + 32 * T::BYTES;
+        let of_warp = ahead + if work.encode { 32 * 64 * T::BYTES } else { PLANES_BYTES };
+        // launch bounds of the kernels
+        let blocks = gpu.multiprocessors * if T::DTYPE == DType::F32 { 4 } else { 2 };
+        let grid = listed.quad_count.div_ceil(WARPS).min(blocks);
+        // SAFETY: all buffers were reserved for this stage's worklist and extents.
+        unsafe { gpu.launch(name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }
+    }
+}
