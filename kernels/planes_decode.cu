@@ -180,6 +180,7 @@ template <class T> __device__ __forceinline__ void store_tile(const WholeArgumen
         for (u32 i = 0; i < SIDE * SIDE; i++) to[i / SIDE * plane + (u64)(i % SIDE) * nx] = v[i];
         return;
     }
+    if (quad.at[0] >= a.hi[0] || quad.at[1] >= a.hi[1]) return;
     const u32 first_z = max(a.lo[0], quad.at[0]) - quad.at[0], end_z = min(a.hi[0], quad.at[0] + SIDE) - quad.at[0];
     const u32 first_y = max(a.lo[1], quad.at[1]) - quad.at[1], end_y = min(a.hi[1], quad.at[1] + SIDE) - quad.at[1];
 #pragma unroll

@@ -102,23 +102,6 @@ template <class T, u32 THREADS, u32 GROUP, bool ENCODE, bool SPILLED> __device__
     }
 }
 
-// Gathers the corners of all tiles of an array, with their tiers.
-template <class T> __device__ void gather_corners(const CornerArguments<T> &a) {
-    const u64 count = (u64)a.corner_n[0] * a.corner_n[1] * a.corner_n[2];
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x) {
-        const u64 row = i / a.corner_n[2];
-        const u32 corner[3] = {(u32)(row / a.corner_n[1]), (u32)(row % a.corner_n[1]), (u32)(i % a.corner_n[2])};
-        u32 node[3];
-        for (u32 axis = 0; axis < 3; axis++) {
-            const u32 at = (corner[axis] >> 1) * a.side + (corner[axis] & 1) * (a.side - 1);
-            node[axis] = min(at, a.n[axis] - 1);
-        }
-        if (a.values) a.corners[i] = a.values[((u64)node[0] * a.n[1] + node[1]) * a.n[2] + node[2]];
-        const u32 bz = node[0] >> a.shift, by = node[1] >> a.shift, bx = node[2] >> a.shift;
-        a.corner_tiers[i] = a.tiers[((u64)bz * a.blocks[1] + by) * a.blocks[2] + bx];
-    }
-}
-
 template <class T, bool ENCODE> __device__ void last_array(const LastArguments<T> &a) {
     const u32 i = threadIdx.x;
     if (i >= a.count) return;
@@ -151,8 +134,6 @@ extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_large_f64(cons
 extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_large_f64(const TileArguments<double> a) { tiles<double, 512, 512, false, false>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_spilled_f64(const TileArguments<double> a) { tiles<double, 512, 512, true, true>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_spilled_f64(const TileArguments<double> a) { tiles<double, 512, 512, false, true>(a); }
-extern "C" __global__ void gather_corners_f32(const CornerArguments<float> a) { gather_corners<float>(a); }
-extern "C" __global__ void gather_corners_f64(const CornerArguments<double> a) { gather_corners<double>(a); }
 extern "C" __global__ void encode_last_f32(const LastArguments<float> a) { last_array<float, true>(a); }
 extern "C" __global__ void encode_last_f64(const LastArguments<double> a) { last_array<double, true>(a); }
 extern "C" __global__ void decode_last_f32(const LastArguments<float> a) { last_array<float, false>(a); }

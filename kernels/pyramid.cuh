@@ -114,15 +114,6 @@ template <class T> __device__ __forceinline__ const Quantizer<T> *quantizers_of(
     return a.quantizers + level * a.tier_count;
 }
 
-template <class T> struct CornerArguments {
-    const T *values;
-    const u8 *tiers;
-    T *corners;
-    u8 *corner_tiers;
-    u32 n[3], corner_n[3], blocks[3];
-    u32 shift, side;
-};
-
 // The last array, at most 8 nodes, predicted by 0.
 template <class T> struct LastArguments {
     T *values;

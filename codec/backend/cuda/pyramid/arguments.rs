@@ -148,17 +148,23 @@ device_struct! {
         pub candidate_count: u32,
         pub unused: [u32; 2],
     }
-    pub struct CornerArguments {
+    pub struct CornerArray {
+        pub n: [u32; 3],
+        pub unused: u32,
         pub values: u64,
         pub tiers: u64,
-        pub corners: u64,
-        pub corner_tiers: u64,
+    }
+    pub struct CornersArguments {
+        pub tiers: u64,
+        pub values: u64,
         pub n: [u32; 3],
-        pub corner_n: [u32; 3],
         pub blocks: [u32; 3],
-        pub shift: u32,
+        pub count: u64,
+        pub from: u32,
+        pub array_count: u32,
         pub side: u32,
         pub unused: u32,
+        pub arrays: [CornerArray; 16],
     }
     pub struct LastArguments {
         pub values: u64,

@@ -26,7 +26,7 @@ use crate::transform::pyramid::quantizer::{self, LEVELS};
 use crate::transform::pyramid::{Real, packet};
 use crate::volume::DType;
 use crate::{Params, Region, Result, ToleranceMap};
-use arguments::{CornerArguments, LastArguments, Quantizer};
+use arguments::{CornerArray, CornersArguments, LastArguments, Quantizer};
 use choosing::Choosing;
 use coder::Coder;
 use coding::Coding;
@@ -39,6 +39,9 @@ use slabs::Slabs;
 pub(super) use slabs::{Team, Worker};
 use tables::Spacing;
 use tiles::TileList;
+
+/// Corner arrays of a frame at most: as in corners.cu.
+const MOST_ARRAYS: usize = 16;
 
 /// What a run of the tile kernels works on.
 struct Work {
@@ -204,14 +207,34 @@ impl<T: Real> Pyramid<T> {
         Ok(())
     }
 
-    /// Queues the gathering of the tiers of the corner arrays. The corners' values are gathered as well from the array of
-    /// number `from` on.
+    /// Queues the gathering of the tiers of the corner arrays. The corners' values are gathered as well, from the array of
+    /// number `from`, for those after it.
     fn gather(&mut self, gpu: &Gpu, from: usize) -> Result<()> {
-        for k in 1..self.stages.len() {
-            let (before, after) = self.stages.split_at_mut(k);
-            after[0].gather(gpu, &before[k - 1], k == 1, k > from)?;
+        let mut arrays: [CornerArray; MOST_ARRAYS] = bytemuck::Zeroable::zeroed();
+        let mut count = 0;
+        for (k, (stage, array)) in self.stages[1..].iter_mut().zip(&mut arrays).enumerate() {
+            let values = stage.values.reserve(gpu, stage.len() * T::BYTES)?;
+            let tiers = stage.tiers.reserve(gpu, stage.len())?;
+            *array =
+                CornerArray { n: narrow(stage.n), unused: 0, values: if k + 1 > from { values } else { 0 }, tiers };
+            count += stage.len();
         }
-        Ok(())
+        let (frame, source) = (&self.stages[0], self.stages.get(from));
+        let arguments = CornersArguments {
+            tiers: frame.tiers.address(gpu),
+            values: source.map_or(0, |stage| stage.values.address(gpu)),
+            n: narrow(frame.n),
+            blocks: frame.blocks(true),
+            count: count as u64,
+            from: from.min(MOST_ARRAYS) as u32,
+            array_count: self.stages.len() as u32 - 1,
+            side: frame.side(),
+            unused: 0,
+            arrays,
+        };
+        let name = if T::DTYPE == DType::F32 { "gather_corners_f32" } else { "gather_corners_f64" };
+        // SAFETY: reserved just now, and by whoever filled the frame's tiers and the array that is read.
+        unsafe { gpu.launch(name, count.div_ceil(256) as u32, 256, 0, &arguments) }
     }
 
     /// Quantizes or rebuilds the last array in place. Its symbols are the first of the worklist.
@@ -275,27 +298,6 @@ impl<T: Real> Stage<T> {
     /// Extents of the array of tiers.
     fn blocks(&self, frame: bool) -> [u32; 3] {
         narrow(if frame { self.n.map(|n| n.div_ceil(8)) } else { self.n })
-    }
-    /// Takes values and tiers of this array from the array before it.
-    fn gather(&mut self, gpu: &Gpu, from: &Stage<T>, from_frame: bool, values: bool) -> Result<()> {
-        let corners = self.values.reserve(gpu, self.len() * T::BYTES)?;
-        let corner_tiers = self.tiers.reserve(gpu, self.len())?;
-        let arguments = CornerArguments {
-            values: if values { from.values.address(gpu) } else { 0 },
-            tiers: from.tiers.address(gpu),
-            corners,
-            corner_tiers,
-            n: narrow(from.n),
-            corner_n: narrow(self.n),
-            blocks: from.blocks(from_frame),
-            shift: if from_frame { 3 } else { 0 },
-            side: from.side(),
-            unused: 0,
-        };
-        let name = if T::DTYPE == DType::F32 { "gather_corners_f32" } else { "gather_corners_f64" };
-        let grid = (self.len().div_ceil(256) as u32).min(gpu.multiprocessors * 8);
-        // SAFETY: reserved just now and by the array before.
-        unsafe { gpu.launch(name, grid, 256, 0, &arguments) }
     }
 }
 

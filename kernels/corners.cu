@@ -1,0 +1,53 @@
+// The corner arrays of the pyramid, all at once: each node's value and tier come straight from the array that has them.
+#include "common.cuh"
+
+// Arrays after the frame at most: each is a quarter as long or less on every axis that is left.
+constexpr u32 MOST_ARRAYS = 16;
+
+struct CornerArray {
+    u32 n[3], unused;
+    // Null where no values are wanted.
+    void *values;
+    u8 *tiers;
+};
+struct CornersArguments {
+    // Of the frame's blocks of 8^3 nodes.
+    const u8 *tiers;
+    // Of array `from`, 0 for the frame.
+    const void *values;
+    u32 n[3], blocks[3];
+    // Nodes of all corner arrays, their number, the side of a tile.
+    u64 count;
+    u32 from, array_count, side, unused;
+    CornerArray arrays[MOST_ARRAYS];
+};
+
+// Which node of the array before a node is, on one axis of n nodes.
+__device__ __forceinline__ u32 before(u32 node, u32 side, u32 n) { return min((node >> 1) * side + (node & 1) * (side - 1), n - 1); }
+
+template <class T> __device__ __forceinline__ void gather(const CornersArguments &a) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.count) return;
+    u32 k = 0;
+    for (; k + 1 < a.array_count; k++) {
+        const u64 nodes = (u64)a.arrays[k].n[0] * a.arrays[k].n[1] * a.arrays[k].n[2];
+        if (i < nodes) break;
+        i -= nodes;
+    }
+    const CornerArray &array = a.arrays[k];
+    const u64 row = i / array.n[2];
+    u32 at[3] = {(u32)(row / array.n[1]), (u32)(row % array.n[1]), (u32)(i % array.n[2])};
+    // array k of the list is number k + 1 of the pyramid
+    for (u32 level = k + 1;; level--) {
+        const u32 *n = level == 0 ? a.n : a.arrays[level - 1].n;
+        if (level == a.from && array.values) ((T *)array.values)[i] = ((const T *)a.values)[((u64)at[0] * n[1] + at[1]) * n[2] + at[2]];
+        if (level == 0) break;
+        const u32 *finer = level == 1 ? a.n : a.arrays[level - 2].n;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) at[axis] = before(at[axis], a.side, finer[axis]);
+    }
+    array.tiers[i] = a.tiers[((u64)(at[0] >> 3) * a.blocks[1] + (at[1] >> 3)) * a.blocks[2] + (at[2] >> 3)];
+}
+
+extern "C" __global__ void __launch_bounds__(256) gather_corners_f32(const CornersArguments a) { gather<float>(a); }
+extern "C" __global__ void __launch_bounds__(256) gather_corners_f64(const CornersArguments a) { gather<double>(a); }
