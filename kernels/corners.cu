@@ -17,8 +17,7 @@ struct CornersArguments {
     const void *values;
     u32 n[3], blocks[3];
     // Nodes of all corner arrays, their number, the side of a tile.
-    u64 count;
-    u32 from, array_count, side, unused;
+    u32 count, from, array_count, side;
     CornerArray arrays[MOST_ARRAYS];
 };
 
@@ -26,17 +25,18 @@ struct CornersArguments {
 __device__ __forceinline__ u32 before(u32 node, u32 side, u32 n) { return min((node >> 1) * side + (node & 1) * (side - 1), n - 1); }
 
 template <class T> __device__ __forceinline__ void gather(const CornersArguments &a) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    // corner arrays of a frame have far less than 2^32 nodes
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= a.count) return;
     u32 k = 0;
     for (; k + 1 < a.array_count; k++) {
-        const u64 nodes = (u64)a.arrays[k].n[0] * a.arrays[k].n[1] * a.arrays[k].n[2];
+        const u32 nodes = a.arrays[k].n[0] * a.arrays[k].n[1] * a.arrays[k].n[2];
         if (i < nodes) break;
         i -= nodes;
     }
     const CornerArray &array = a.arrays[k];
-    const u64 row = i / array.n[2];
-    u32 at[3] = {(u32)(row / array.n[1]), (u32)(row % array.n[1]), (u32)(i % array.n[2])};
+    const u32 row = i / array.n[2];
+    u32 at[3] = {row / array.n[1], row % array.n[1], i % array.n[2]};
     // array k of the list is number k + 1 of the pyramid
     for (u32 level = k + 1;; level--) {
         const u32 *n = level == 0 ? a.n : a.arrays[level - 1].n;

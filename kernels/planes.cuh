@@ -88,6 +88,31 @@ struct Layout {
           exact(planes + 4 * counts.words) {}
 };
 
+// As block_scan, for blocks of 512 and 1024 threads, with fewer instructions.
+static __device__ __forceinline__ u64 scan_all(u64 value, u64 &total) {
+    __shared__ u64 sums[32];
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    u64 inclusive = value;
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2) {
+        const u64 other = __shfl_up_sync(FULL, inclusive, by);
+        if (lane >= by) inclusive += other;
+    }
+    if (lane == 31) sums[warp] = inclusive;
+    __syncthreads();
+    u64 all = lane < blockDim.x / 32 ? sums[lane] : 0;
+    const u64 own = __shfl_sync(FULL, all, warp);
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2) {
+        const u64 other = __shfl_up_sync(FULL, all, by);
+        if (lane >= by) all += other;
+    }
+    total = __shfl_sync(FULL, all, 31);
+    const u64 before = __shfl_sync(FULL, all, warp) - own;
+    __syncthreads();
+    return before + inclusive - value;
+}
+
 // 8 words whose bits are a matrix of 8 x 8 a byte: transposes each. Bit j of byte k of word b changes places with bit b of byte k of word j.
 __device__ __forceinline__ void transpose(u32 (&a)[8]) {
     const auto swap = [&](u32 i, u32 by, u32 mask) {

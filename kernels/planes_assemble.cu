@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(1024) place_planes(const PlanesArgu
         chunk.bytes = counts.groups == 0 ? 4 : Layout(chunk.tile_end - chunk.tile, counts).exact + a.value_bytes * chunk.coded;
         sum += (chunk.bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    u64 total, at = block_scan(sum, total);
+    u64 total, at = scan_all(sum, total);
     for (u32 c = begin; c < end; c++) {
         a.chunks[c].offset = at;
         at += (a.chunks[c].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -78,6 +78,8 @@ __device__ __forceinline__ void copy_planes(u32 *to, const u32 *slots, const u32
 template <class D> __device__ u32 exact_values(const PlanesArguments &a, const Tile &tile, const uint4 &widths, const u32 *slot, u32 *to) {
     const u32 lane = threadIdx.x % 32, nodes = a.shape_nodes[tile.shape], four[4] = {widths.x, widths.y, widths.z, widths.w};
     u32 count = 0;
+    // no byte is 16
+    if (((widths.x | widths.y | widths.z | widths.w) & 0x10101010) == 0) return 0;
     for (u32 g = 0; g < TILE_GROUPS; g++) {
         const u32 width = four[g / 4] >> (8 * (g % 4)) & 0xff;
         const u32 exact = width < 16 ? 0 : __reduce_and_sync(FULL, lane < 16 ? slot[lane] : FULL);
@@ -112,14 +114,14 @@ template <class D> __device__ void put_exact(const PlanesArguments &a, const Chu
     }
     __syncthreads();
     u64 total;
-    const u32 before = (u32)block_scan(threadIdx.x < tiles ? shared.exact[threadIdx.x] : 0, total);
+    const u32 before = (u32)scan_all(threadIdx.x < tiles ? shared.exact[threadIdx.x] : 0, total);
     if (threadIdx.x < tiles) shared.exact[threadIdx.x] = before;
     __syncthreads();
     for (u32 t = warp; t < tiles; t += blockDim.x / 32) each(t, to + shared.exact[t] * (sizeof(D) / 4));
 }
 
 // A block a chunk, a thread a tile.
-extern "C" __global__ void __launch_bounds__(512) assemble_planes(const PlanesArguments a) {
+extern "C" __global__ void __launch_bounds__(512, 3) assemble_planes(const PlanesArguments a) {
     __shared__ Shared shared;
     if (a.totals[1] > a.capacity) return;
     const Chunk &chunk = a.chunks[blockIdx.x];
@@ -133,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(512) assemble_planes(const PlanesAr
     for (u32 i = t; i < sizeof(shared.nibbles) / 4; i += blockDim.x) shared.nibbles[i] = 0;
     u64 total;
     // also waits until the nibbles are cleared
-    const Counts before(block_scan(counts_of(widths.words, widths.groups, mask_size), total));
+    const Counts before(scan_all(counts_of(widths.words, widths.groups, mask_size), total));
     const Counts all(total);
     const Layout layout(tiles, all);
     const u32 with = __ballot_sync(FULL, widths.mask != 0);

@@ -31,11 +31,11 @@ extern "C" __global__ void __launch_bounds__(512) parse_planes(const PlanesArgum
     const u32 nodes = t < tiles ? a.shape_nodes[a.tiles[number].shape] : 0;
     const u32 size = with ? mask_bytes(nodes) : 0;
     u64 total;
-    const u32 mask_at = 4 + 4 * ((tiles + 31) / 32) + (u32)block_scan(size, total);
+    const u32 mask_at = 4 + 4 * ((tiles + 31) / 32) + (u32)scan_all(size, total);
     const u32 masks = (u32)total;
     u32 mask = with ? bytes.byte(mask_at) | (size > 1 ? bytes.byte(mask_at + 1) << 8 : 0) : 0;
     if (with && (mask == 0 || mask >> ((nodes + GROUP - 1) / GROUP) != 0)) bad = true, mask = 0;
-    const u32 group = (u32)block_scan(__popc(mask), total), groups = (u32)total;
+    const u32 group = (u32)scan_all(__popc(mask), total), groups = (u32)total;
     const Layout before(tiles, Counts(counts_of(0, groups, masks)));
     u64 nibbles = 0;
     u32 words = 0;
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(512) parse_planes(const PlanesArgum
     if (!zero && t < before.widths - before.masks - masks && bytes.byte(before.masks + masks + t) != 0) bad = true;
     if (!zero && t < before.planes - before.widths - (groups + 1) / 2 && bytes.byte(before.widths + (groups + 1) / 2 + t) != 0) bad = true;
     if (!zero && t == 0 && groups % 2 && bytes.byte(before.widths + groups / 2) >> 4 != 0) bad = true;
-    const u32 start = (u32)block_scan(words, total);
+    const u32 start = (u32)scan_all(words, total);
     const u64 exact_place = before.planes + 4 * total;
     const bool inside = zero || exact_place <= chunk.bytes;
     // the first word of the planes in the whole output
@@ -62,12 +62,12 @@ extern "C" __global__ void __launch_bounds__(512) parse_planes(const PlanesArgum
         if (width == 16) exact += __popc(exact_nodes((const u32 *)a.output + at, g, nodes));
         at += width;
     }
-    const u32 exact_before = (u32)block_scan(exact, total);
+    const u32 exact_before = (u32)scan_all(exact, total);
     bad |= !inside || (!zero && (total > 0) != (flags == HAS_EXACT));
     bad |= !zero && inside && exact_place + total * a.value_bytes != chunk.bytes;
     // nothing is read of a damaged chunk
     u64 damage;
-    block_scan(bad, damage);
+    scan_all(bad, damage);
     if (t == 0 && damage > 0) chunk.error = 1;
     if (t >= tiles) return;
     const bool sound = damage == 0, slow = sound && exact > 0;

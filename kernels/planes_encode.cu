@@ -34,12 +34,8 @@ __device__ __forceinline__ void add_counts(const PlanesArguments &a, u32 chunk, 
     if (threadIdx.x % 32 == 0 && sum > 0) atomicAdd(&a.chunks[chunk].cost, counts_of(sum & 0xffff, sum >> 16, masks));
 }
 
-// From two numbers plus BIAS to their zigzags.
-__device__ __forceinline__ u32 zigzag_pair(u32 biased) {
-    // plus 2^15: the highest bit tells which are not negative
-    const u32 high = biased + (0x8000 - BIAS) * 0x10001;
-    return flip_unless_high(high << 1, 0xfffefffe, high);
-}
+// From two numbers plus BIAS to their zigzags: twice the number where its bit of BIAS is set, all other bits flipped where it is not.
+__device__ __forceinline__ u32 zigzag_pair(u32 biased) { return flip_unless_high(biased << 1, 0x7fff7fff); }
 
 // Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
 __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory, u32 out) {
@@ -199,21 +195,24 @@ __device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) 
     const Tile &tile = a.tiles[number];
     const u32 nodes = a.shape_nodes[tile.shape];
     u32 *slot = a.slots + (u64)number * TILE_WORDS;
-    u32 words = 0, groups = 0, exact = 0;
-#pragma unroll 4
+    u32 z[TILE_GROUPS], words = 0, groups = 0, exact = 0, widths = 0;
+#pragma unroll
+    for (u32 g = 0; g < TILE_GROUPS; g++) z[g] = GROUP * g + lane < nodes ? zigzag(a.q[tile.start + GROUP * g + lane]) : 0;
+#pragma unroll
     for (u32 g = 0; g < TILE_GROUPS; g++) {
-        const u32 node = GROUP * g + lane;
-        const u32 z = node < nodes ? zigzag(a.q[tile.start + node]) & 0xffff : 0;
-        const u32 width = bit_length(__reduce_or_sync(FULL, z));
+        const u32 width = bit_length(__reduce_or_sync(FULL, z[g]));
+        u32 own = 0;
         for (u32 b = 0; b < width; b++) {
-            const u32 plane = __ballot_sync(FULL, z >> b & 1);
-            if (lane == b) slot[words + b] = plane;
+            const u32 plane = __ballot_sync(FULL, z[g] >> b & 1);
+            own = lane == b ? plane : own;
         }
-        exact += __popc(__ballot_sync(FULL, z == EXACT_ZIGZAG));
-        if (lane == 0) a.widths[(u64)number * TILE_GROUPS + g] = (u8)width;
+        if (lane < width) slot[words + lane] = own;
+        if (width == 16) exact += __popc(__ballot_sync(FULL, z[g] == EXACT_ZIGZAG));
+        widths = lane == g ? width : widths;
         words += width;
         groups += width > 0;
     }
+    if (lane < TILE_GROUPS) a.widths[(u64)number * TILE_GROUPS + lane] = (u8)widths;
     if (lane > 0 || words == 0) return;
     atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));
     if (exact > 0) atomicAdd(&a.chunks[tile.chunk].coded, exact);

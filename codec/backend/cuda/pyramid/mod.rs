@@ -225,11 +225,10 @@ impl<T: Real> Pyramid<T> {
             values: source.map_or(0, |stage| stage.values.address(gpu)),
             n: narrow(frame.n),
             blocks: frame.blocks(true),
-            count: count as u64,
+            count: count as u32,
             from: from.min(MOST_ARRAYS) as u32,
             array_count: self.stages.len() as u32 - 1,
             side: frame.side(),
-            unused: 0,
             arrays,
         };
         let name = if T::DTYPE == DType::F32 { "gather_corners_f32" } else { "gather_corners_f64" };

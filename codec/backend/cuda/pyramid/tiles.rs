@@ -153,7 +153,11 @@ impl<T: Real> Pyramid<T> {
             shared if shared <= gpu.shared_per_block => Launch::new(gpu, name(kernels), threads, tiles, shared),
             _ => Launch { name: name(kernels!("tiles_spilled")), threads: 512, tiles: 1, blocks: 1, shared: 0 },
         };
-        let grid = launch.grid(gpu, count);
+        let grid = match device_count {
+            0 => launch.grid(gpu, count),
+            // mostly none: few blocks that end at once
+            _ => launch.grid(gpu, count).min(4 * gpu.multiprocessors),
+        };
         let spill = if launch.shared > 0 { 0 } else { self.spill.reserve(gpu, bytes * grid as usize)? };
         let arguments = TileArguments {
             list,
