@@ -4,8 +4,13 @@
 // Arrays after the frame at most: each is a quarter as long or less on every axis that is left.
 constexpr u32 MOST_ARRAYS = 16;
 
+// Threads of a block.
+constexpr u32 PIECE = 128;
+
 struct CornerArray {
-    u32 n[3], unused;
+    u32 n[3];
+    // Pieces of rows, of a block of threads each, of the arrays up to this one.
+    u32 pieces_end;
     // Null where no values are wanted.
     void *values;
     u8 *tiers;
@@ -16,27 +21,25 @@ struct CornersArguments {
     // Of array `from`, 0 for the frame.
     const void *values;
     u32 n[3], blocks[3];
-    // Nodes of all corner arrays, their number, the side of a tile.
-    u32 count, from, array_count, side;
+    u32 from, array_count;
+    // Of a tile.
+    u32 side, unused;
     CornerArray arrays[MOST_ARRAYS];
 };
 
 // Which node of the array before a node is, on one axis of n nodes.
 __device__ __forceinline__ u32 before(u32 node, u32 side, u32 n) { return min((node >> 1) * side + (node & 1) * (side - 1), n - 1); }
 
+// A block a piece of a row: all divisions are the block's.
 template <class T> __device__ __forceinline__ void gather(const CornersArguments &a) {
-    // corner arrays of a frame have far less than 2^32 nodes
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= a.count) return;
     u32 k = 0;
-    for (; k + 1 < a.array_count; k++) {
-        const u32 nodes = a.arrays[k].n[0] * a.arrays[k].n[1] * a.arrays[k].n[2];
-        if (i < nodes) break;
-        i -= nodes;
-    }
+    while (blockIdx.x >= a.arrays[k].pieces_end) k++;
     const CornerArray &array = a.arrays[k];
-    const u32 row = i / array.n[2];
-    u32 at[3] = {row / array.n[1], row % array.n[1], i % array.n[2]};
+    const u32 piece = blockIdx.x - (k > 0 ? a.arrays[k - 1].pieces_end : 0), in_row = (array.n[2] + PIECE - 1) / PIECE;
+    const u32 row = piece / in_row, x = piece % in_row * PIECE + threadIdx.x;
+    if (x >= array.n[2]) return;
+    const u32 i = row * array.n[2] + x;
+    u32 at[3] = {row / array.n[1], row % array.n[1], x};
     // array k of the list is number k + 1 of the pyramid
     for (u32 level = k + 1;; level--) {
         const u32 *n = level == 0 ? a.n : a.arrays[level - 1].n;
@@ -49,5 +52,5 @@ template <class T> __device__ __forceinline__ void gather(const CornersArguments
     array.tiers[i] = a.tiers[((u64)(at[0] >> 3) * a.blocks[1] + (at[1] >> 3)) * a.blocks[2] + (at[2] >> 3)];
 }
 
-extern "C" __global__ void __launch_bounds__(256) gather_corners_f32(const CornersArguments a) { gather<float>(a); }
-extern "C" __global__ void __launch_bounds__(256) gather_corners_f64(const CornersArguments a) { gather<double>(a); }
+extern "C" __global__ void __launch_bounds__(128) gather_corners_f32(const CornersArguments a) { gather<float>(a); }
+extern "C" __global__ void __launch_bounds__(128) gather_corners_f64(const CornersArguments a) { gather<double>(a); }

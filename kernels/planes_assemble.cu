@@ -1,27 +1,27 @@
-// The planes coder, encoding: the places of the chunks, and their bytes.
+// The planes coder, encoding: the bytes of the chunks, at their places.
 #include "planes.cuh"
 
 // Chunks start at multiples of this.
 constexpr u32 ALIGNMENT = 16;
 
-// One block: sizes and places of all chunks, from the counts of their tiles.
-extern "C" __global__ void __launch_bounds__(1024) place_planes(const PlanesArguments a) {
-    const u32 share = (a.chunk_count + blockDim.x - 1) / blockDim.x;
-    const u32 begin = min(threadIdx.x * share, a.chunk_count), end = min(begin + share, a.chunk_count);
-    u64 sum = 0;
-    for (u32 c = begin; c < end; c++) {
-        Chunk &chunk = a.chunks[c];
-        const Counts counts(chunk.cost);
-        chunk.flags = counts.groups == 0 ? ALL_ZERO : chunk.coded > 0 ? HAS_EXACT : 0;
-        chunk.bytes = counts.groups == 0 ? 4 : Layout(chunk.tile_end - chunk.tile, counts).exact + a.value_bytes * chunk.coded;
-        sum += (chunk.bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+// Bytes of a chunk, from the counts of its tiles.
+__device__ __forceinline__ u32 chunk_bytes(const PlanesArguments &a, const Chunk &chunk) {
+    const Counts counts(chunk.cost);
+    return counts.groups == 0 ? 4 : Layout(chunk.tile_end - chunk.tile, counts).exact + a.value_bytes * chunk.coded;
+}
+
+// The place of chunk `own`, and of the end of all chunks: the sum of what stands before.
+__device__ __forceinline__ u64 chunk_place(const PlanesArguments &a, u32 own, u64 &end) {
+    u64 before = 0, all = 0;
+    for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
+        const u32 room = (chunk_bytes(a, a.chunks[c]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        all += room;
+        before += c < own ? room : 0;
     }
-    u64 total, at = scan_all(sum, total);
-    for (u32 c = begin; c < end; c++) {
-        a.chunks[c].offset = at;
-        at += (a.chunks[c].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    }
-    if (threadIdx.x == 0) a.totals[1] = total;
+    u64 place;
+    scan_all(before, place);
+    scan_all(all, end);
+    return place;
 }
 
 // The planes of a tile's groups.
@@ -45,30 +45,31 @@ struct Widths {
     }
 };
 
-// Copies the planes of the chunk's tiles: a warp several tiles at a time, two words a lane of each.
-__device__ __forceinline__ void copy_planes(u32 *to, const u32 *slots, const u32 *starts, u32 tiles) {
-    constexpr u32 BATCH = 4, EACH = 2;
-    const u32 lane = threadIdx.x % 32, warps = blockDim.x / 32;
-    for (u32 first = threadIdx.x / 32; first < tiles; first += BATCH * warps) {
-        u32 start[BATCH], count[BATCH], most = 0;
+// Copies the planes of the warp's 32 tiles, of which lane l has the number of words and their place in number l: several tiles at a time, two words a
+// lane of each.
+__device__ __forceinline__ void copy_planes(u32 *to, const u32 *slots, u32 start, u32 words) {
+    constexpr u32 BATCH = 4;
+    const u32 lane = threadIdx.x % 32;
+    const u32 *from = slots + lane;
+#pragma unroll 1
+    for (u32 first = 0; first < 32; first += BATCH, from += BATCH * TILE_WORDS) {
+        u32 count[BATCH], at[BATCH], word[BATCH][2], most = 0;
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            const u32 tile = min(first + k * warps, tiles);
-            start[k] = starts[tile], count[k] = tile < tiles ? starts[tile + 1] - start[k] : 0;
+            count[k] = __shfl_sync(FULL, words, first + k), at[k] = __shfl_sync(FULL, start, first + k) + lane;
             most = max(most, count[k]);
+            if (lane < count[k]) word[k][0] = from[k * TILE_WORDS];
+            if (lane + 32 < count[k]) word[k][1] = from[k * TILE_WORDS + 32];
         }
-        const u32 *from = slots + first * TILE_WORDS;
-        for (u32 at = lane; at < most + lane; at += 32 * EACH) {
-            u32 word[BATCH][EACH];
 #pragma unroll
-            for (u32 k = 0; k < BATCH * EACH; k++) {
-                const u32 i = at + k % EACH * 32;
-                if (i < count[k / EACH]) word[k / EACH][k % EACH] = from[k / EACH * warps * TILE_WORDS + i];
-            }
+        for (u32 k = 0; k < BATCH; k++) {
+            if (lane < count[k]) to[at[k]] = word[k][0];
+            if (lane + 32 < count[k]) to[at[k] + 32] = word[k][1];
+        }
+        for (u32 i = 64; i < most; i += 32) {
 #pragma unroll
-            for (u32 k = 0; k < BATCH * EACH; k++) {
-                const u32 i = at + k % EACH * 32;
-                if (i < count[k / EACH]) to[start[k / EACH] + i] = word[k / EACH][k % EACH];
+            for (u32 k = 0; k < BATCH; k++) {
+                if (lane + i < count[k]) to[at[k] + i] = from[k * TILE_WORDS + i];
             }
         }
     }
@@ -96,9 +97,9 @@ template <class D> __device__ u32 exact_values(const PlanesArguments &a, const T
     return count;
 }
 
-// What the threads of a block share of a chunk: the words of planes before each tile, exact values before each, widths as nibbles.
+// What the threads of a block share of a chunk: exact values before each tile, widths as nibbles.
 struct Shared {
-    u32 starts[CHUNK_TILES + 1], exact[CHUNK_TILES];
+    u32 exact[CHUNK_TILES];
     u32 nibbles[CHUNK_TILES * TILE_GROUPS / 8 + 2];
 };
 
@@ -123,12 +124,19 @@ template <class D> __device__ void put_exact(const PlanesArguments &a, const Chu
 // A block a chunk, a thread a tile.
 extern "C" __global__ void __launch_bounds__(512, 3) assemble_planes(const PlanesArguments a) {
     __shared__ Shared shared;
-    if (a.totals[1] > a.capacity) return;
-    const Chunk &chunk = a.chunks[blockIdx.x];
-    const u32 t = threadIdx.x, tiles = chunk.tile_end - chunk.tile;
-    u8 *out = a.output + chunk.offset;
-    if (t == 0) *(u32 *)out = a.choices[blockIdx.x] | chunk.flags << 8;
-    if (chunk.flags == ALL_ZERO) return;
+    Chunk &chunk = a.chunks[blockIdx.x];
+    const u32 t = threadIdx.x, tiles = chunk.tile_end - chunk.tile, bytes = chunk_bytes(a, chunk), exact_nodes = chunk.coded;
+    const u32 flags = bytes == 4 ? ALL_ZERO : exact_nodes > 0 ? HAS_EXACT : 0;
+    u64 end;
+    const u64 place = chunk_place(a, blockIdx.x, end);
+    if (t == 0) {
+        chunk.offset = place, chunk.bytes = bytes;
+        if (blockIdx.x == 0) a.totals[1] = end;
+    }
+    if (end > a.capacity) return;
+    u8 *out = a.output + place;
+    if (t == 0) *(u32 *)out = a.choices[blockIdx.x] | flags << 8;
+    if (flags == ALL_ZERO) return;
     const u32 number = chunk.tile + t;
     const Widths widths(t < tiles ? *(const uint4 *)(a.widths + (u64)number * TILE_GROUPS) : make_uint4(0, 0, 0, 0));
     const u32 mask_size = widths.mask == 0 ? 0 : mask_bytes(a.shape_nodes[a.tiles[number].shape]);
@@ -151,12 +159,10 @@ extern "C" __global__ void __launch_bounds__(512, 3) assemble_planes(const Plane
         if (rest >> 32) atomicOr(&shared.nibbles[word + 2], (u32)(rest >> 32));
     }
     if (t < layout.widths - layout.masks - all.masks) out[layout.masks + all.masks + t] = 0;
-    if (t <= tiles) shared.starts[t] = before.words;
-    if (t == 0) shared.starts[tiles] = all.words;
+    copy_planes((u32 *)(out + layout.planes), a.slots + (u64)(number - t % 32) * TILE_WORDS, before.words, widths.words);
     __syncthreads();
     for (u32 i = t; i < (layout.planes - layout.widths) / 4; i += blockDim.x) ((u32 *)(out + layout.widths))[i] = shared.nibbles[i];
-    copy_planes((u32 *)(out + layout.planes), a.slots + (u64)chunk.tile * TILE_WORDS, shared.starts, tiles);
-    if (chunk.coded == 0) return;
+    if (exact_nodes == 0) return;
     u32 *exact = (u32 *)(out + layout.exact);
     if (a.value_bytes == 4) put_exact<u32>(a, chunk, shared, exact);
     else put_exact<u64>(a, chunk, shared, exact);

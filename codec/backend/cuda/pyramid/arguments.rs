@@ -150,7 +150,7 @@ device_struct! {
     }
     pub struct CornerArray {
         pub n: [u32; 3],
-        pub unused: u32,
+        pub pieces_end: u32,
         pub values: u64,
         pub tiers: u64,
     }
@@ -159,10 +159,10 @@ device_struct! {
         pub values: u64,
         pub n: [u32; 3],
         pub blocks: [u32; 3],
-        pub count: u32,
         pub from: u32,
         pub array_count: u32,
         pub side: u32,
+        pub unused: u32,
         pub arrays: [CornerArray; 16],
     }
     pub struct LastArguments {

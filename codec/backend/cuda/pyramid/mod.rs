@@ -40,8 +40,9 @@ pub(super) use slabs::{Team, Worker};
 use tables::Spacing;
 use tiles::TileList;
 
-/// Corner arrays of a frame at most: as in corners.cu.
+/// Corner arrays of a frame at most, and threads of a block that gathers them: as in corners.cu.
 const MOST_ARRAYS: usize = 16;
+const CORNERS_PIECE: u32 = 128;
 
 /// What a run of the tile kernels works on.
 struct Work {
@@ -211,13 +212,14 @@ impl<T: Real> Pyramid<T> {
     /// number `from`, for those after it.
     fn gather(&mut self, gpu: &Gpu, from: usize) -> Result<()> {
         let mut arrays: [CornerArray; MOST_ARRAYS] = bytemuck::Zeroable::zeroed();
-        let mut count = 0;
+        let mut pieces = 0;
         for (k, (stage, array)) in self.stages[1..].iter_mut().zip(&mut arrays).enumerate() {
             let values = stage.values.reserve(gpu, stage.len() * T::BYTES)?;
             let tiers = stage.tiers.reserve(gpu, stage.len())?;
-            *array =
-                CornerArray { n: narrow(stage.n), unused: 0, values: if k + 1 > from { values } else { 0 }, tiers };
-            count += stage.len();
+            let [nz, ny, nx] = narrow(stage.n);
+            pieces += nz * ny * nx.div_ceil(CORNERS_PIECE);
+            let values = if k + 1 > from { values } else { 0 };
+            *array = CornerArray { n: [nz, ny, nx], pieces_end: pieces, values, tiers };
         }
         let (frame, source) = (&self.stages[0], self.stages.get(from));
         let arguments = CornersArguments {
@@ -225,15 +227,15 @@ impl<T: Real> Pyramid<T> {
             values: source.map_or(0, |stage| stage.values.address(gpu)),
             n: narrow(frame.n),
             blocks: frame.blocks(true),
-            count: count as u32,
             from: from.min(MOST_ARRAYS) as u32,
             array_count: self.stages.len() as u32 - 1,
             side: frame.side(),
+            unused: 0,
             arrays,
         };
         let name = if T::DTYPE == DType::F32 { "gather_corners_f32" } else { "gather_corners_f64" };
         // SAFETY: reserved just now, and by whoever filled the frame's tiers and the array that is read.
-        unsafe { gpu.launch(name, count.div_ceil(256) as u32, 256, 0, &arguments) }
+        unsafe { gpu.launch(name, pieces, CORNERS_PIECE, 0, &arguments) }
     }
 
     /// Quantizes or rebuilds the last array in place. Its symbols are the first of the worklist.

@@ -249,7 +249,6 @@ impl<T: Real> Pyramid<T> {
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
         unsafe {
             gpu.launch("pack_planes", gpu.multiprocessors * 4, 32 * WARPS, 0, &a)?;
-            gpu.launch("place_planes", 1, 1024, 0, &a)?;
         }
         self.assemble_planes(gpu, planes)
     }
