@@ -32,9 +32,9 @@ struct PlanesArguments {
     const u32 *shape_nodes;
     i16 *q;
     void *delta;
-    // Encoding: planes of each group of a tile, and the planes of a tile, TILE_WORDS apart.
+    // Encoding: how many planes each group of a tile has; the planes of all tiles, in slots of TILE_WORDS, and where there those of each tile are.
     u8 *widths;
-    u32 *slots;
+    u32 *slots, *sources;
     // Decoding.
     TileRecord *records;
     u32 *exact_at;

@@ -45,31 +45,27 @@ struct Widths {
     }
 };
 
-// Copies the planes of the warp's 32 tiles, of which lane l has the number of words and their place in number l: several tiles at a time, two words a
-// lane of each.
-__device__ __forceinline__ void copy_planes(u32 *to, const u32 *slots, u32 start, u32 words) {
-    constexpr u32 BATCH = 4;
-    const u32 lane = threadIdx.x % 32;
-    const u32 *from = slots + lane;
-#pragma unroll 1
-    for (u32 first = 0; first < 32; first += BATCH, from += BATCH * TILE_WORDS) {
-        u32 count[BATCH], at[BATCH], word[BATCH][2], most = 0;
-#pragma unroll
-        for (u32 k = 0; k < BATCH; k++) {
-            count[k] = __shfl_sync(FULL, words, first + k), at[k] = __shfl_sync(FULL, start, first + k) + lane;
-            most = max(most, count[k]);
-            if (lane < count[k]) word[k][0] = from[k * TILE_WORDS];
-            if (lane + 32 < count[k]) word[k][1] = from[k * TILE_WORDS + 32];
-        }
-#pragma unroll
-        for (u32 k = 0; k < BATCH; k++) {
-            if (lane < count[k]) to[at[k]] = word[k][0];
-            if (lane + 32 < count[k]) to[at[k] + 32] = word[k][1];
-        }
-        for (u32 i = 64; i < most; i += 32) {
+// Copies the planes of the warp's 32 tiles, of which lane l has the place and the number of words of number l, and where they are now. Tiles whose planes
+// follow each other go together.
+__device__ __forceinline__ void copy_planes(u32 *to, const u32 *slots, u32 source, u32 start, u32 words) {
+    constexpr u32 BATCH = 6;
+    const u32 lane = threadIdx.x % 32, before = __shfl_up_sync(FULL, source + words, 1), end = __shfl_sync(FULL, start + words, 31);
+    u32 heads = __ballot_sync(FULL, lane == 0 || source != before);
+    while (heads) {
+        const u32 head = __ffs((i32)heads) - 1;
+        heads &= heads - 1;
+        const u32 next = __shfl_sync(FULL, start, heads ? __ffs((i32)heads) - 1 : 0);
+        const u32 first = __shfl_sync(FULL, start, head), count = (heads ? next : end) - first;
+        const u32 *from = slots + __shfl_sync(FULL, source, head);
+        for (u32 i = lane; i < count + lane; i += 32 * BATCH) {
+            u32 word[BATCH];
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
-                if (lane + i < count[k]) to[at[k] + i] = from[k * TILE_WORDS + i];
+                if (i + 32 * k < count) word[k] = from[i + 32 * k];
+            }
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                if (i + 32 * k < count) to[first + i + 32 * k] = word[k];
             }
         }
     }
@@ -107,7 +103,7 @@ template <class D> __device__ void put_exact(const PlanesArguments &a, const Chu
     const u32 warp = threadIdx.x / 32, tiles = chunk.tile_end - chunk.tile;
     const auto each = [&](u32 t, u32 *place) {
         const u64 number = chunk.tile + t;
-        return exact_values<D>(a, a.tiles[number], *(const uint4 *)(a.widths + number * TILE_GROUPS), a.slots + number * TILE_WORDS, place);
+        return exact_values<D>(a, a.tiles[number], *(const uint4 *)(a.widths + number * TILE_GROUPS), a.slots + a.sources[number], place);
     };
     for (u32 t = warp; t < tiles; t += blockDim.x / 32) {
         const u32 count = each(t, nullptr);
@@ -159,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) assemble_planes(const Plane
         if (rest >> 32) atomicOr(&shared.nibbles[word + 2], (u32)(rest >> 32));
     }
     if (t < layout.widths - layout.masks - all.masks) out[layout.masks + all.masks + t] = 0;
-    copy_planes((u32 *)(out + layout.planes), a.slots + (u64)(number - t % 32) * TILE_WORDS, before.words, widths.words);
+    copy_planes((u32 *)(out + layout.planes), a.slots, t < tiles ? a.sources[number] : 0, before.words, widths.words);
     __syncthreads();
     for (u32 i = t; i < (layout.planes - layout.widths) / 4; i += blockDim.x) ((u32 *)(out + layout.widths))[i] = shared.nibbles[i];
     if (exact_nodes == 0) return;

@@ -61,9 +61,17 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
     const u32 words = (total & 0xffff) + (total >> 16);
     const u32 starts[2] = {before & 0xffff, (total & 0xffff) + (before >> 16)};
     const bool wide = __any_sync(FULL, max(width[0], width[1]) > 8);
+    // the tiles' planes follow each other
+    u32 own_start = 0, all = 0;
+#pragma unroll
+    for (u32 t = 0; t < 4; t++) {
+        const u32 of_tile = __shfl_sync(FULL, words, t);
+        own_start += t < tile ? of_tile : 0;
+        all += of_tile;
+    }
     __syncwarp();
-    // the planes take the place of the symbols
-    u32 *staged = (u32 *)(memory + tile * SYMBOL_BYTES);
+    // they take the place of the symbols
+    u32 *staged = (u32 *)memory + own_start;
 #pragma unroll
     for (u32 k = 0; k < 2; k++) {
         u32 plane[8];
@@ -89,10 +97,15 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
     const u32 with = __ballot_sync(FULL, words > 0) & 15;
     add_counts(a, chunk, width[0] + width[1], (width[0] > 0) + (width[1] > 0), 2 * __popc(with));
     __syncwarp();
-    // eight lanes a tile
-    const u32 to = lane / 8, count = (__shfl_sync(FULL, words, to) + 3) / 4;
-    uint4 *slot = (uint4 *)(a.slots + (u64)(quad.number() + to) * TILE_WORDS);
-    for (u32 i = lane % 8; i < count; i += 8) slot[i] = ((const uint4 *)(memory + to * SYMBOL_BYTES))[i];
+    u32 *slot = a.slots + (u64)quad.number() * TILE_WORDS;
+    // a tile that is left out will need its own slot
+    const bool together = (out & ((1u << quad.count()) - 1)) == 0;
+    if (taken && lane < 4) a.sources[quad.number() + lane] = quad.number() * TILE_WORDS + (together ? own_start : lane * TILE_WORDS);
+    if (together) {
+        for (u32 i = lane; 4 * i < all; i += 32) ((uint4 *)slot)[i] = ((const uint4 *)memory)[i];
+    } else {
+        for (u32 i = lane / 4; i < words; i += 8) slot[tile * TILE_WORDS + i] = staged[i];
+    }
 }
 
 // The values of the warp's four tiles in shared memory, a row of 32 after the other: asked for ahead. Accesses of 16 bytes where rows allow them.
@@ -212,6 +225,7 @@ __device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) 
         words += width;
         groups += width > 0;
     }
+    if (lane == 0) a.sources[number] = number * TILE_WORDS;
     if (lane < TILE_GROUPS) a.widths[(u64)number * TILE_GROUPS + lane] = (u8)widths;
     if (lane > 0 || words == 0) return;
     atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));

@@ -230,7 +230,10 @@ fn any_choices<T: Typed>(cuda: &Cuda, case: &Case, mut parts: FrameParts, frame:
     parts.chunks.iter_mut().for_each(|chunk| chunk[0] = r.below(51) as u8);
     let region = Region { lo: [0; 3], hi: case.n };
     let [theirs, ours] = [&Cpu as &dyn Backend, cuda].map(|b| T::decode(b, frame, &parts, &region).unwrap());
-    let wrong = ours.iter().zip(&theirs).position(|(a, b)| a != b);
+    // No encoder writes such streams: their values may overflow, and what a machine's NaN looks like is its own affair.
+    let is_nan =
+        |bits: u64| if T::BYTES == 4 { f32::from_bits(bits as u32).is_nan() } else { f64::from_bits(bits).is_nan() };
+    let wrong = ours.iter().zip(&theirs).position(|(&a, &b)| a != b && !(is_nan(a) && is_nan(b)));
     let choices: Vec<u8> = parts.chunks.iter().map(|chunk| chunk[0]).collect();
     assert_eq!(wrong, None, "{}: value {wrong:?} with choices {choices:?}", case.name());
 }

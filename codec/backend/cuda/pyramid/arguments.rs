@@ -109,6 +109,7 @@ device_struct! {
         pub delta: u64,
         pub widths: u64,
         pub slots: u64,
+        pub sources: u64,
         pub records: u64,
         pub exact_at: u64,
         pub list: u64,

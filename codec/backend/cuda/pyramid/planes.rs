@@ -82,6 +82,7 @@ pub struct Planes {
     lists: Buffer,
     widths: Buffer,
     slots: Buffer,
+    sources: Buffer,
     records: Buffer,
     exact_at: Buffer,
     slow: Buffer,
@@ -116,6 +117,7 @@ impl Planes {
         if encode {
             self.widths.reserve(gpu, GROUPS * tiles)?;
             self.slots.reserve(gpu, 4 * TILE_WORDS * tiles)?;
+            self.sources.reserve(gpu, 4 * tiles)?;
         }
         self.records.reserve(gpu, RECORD_BYTES * tiles)?;
         self.exact_at.reserve(gpu, 4 * tiles)?;
@@ -182,6 +184,7 @@ impl Planes {
             delta: coding.delta(gpu),
             widths: self.widths.address(gpu),
             slots: self.slots.address(gpu),
+            sources: self.sources.address(gpu),
             records: self.records.address(gpu),
             exact_at: self.exact_at.address(gpu),
             list: self.all,
