@@ -82,6 +82,18 @@ __device__ __forceinline__ void keep(u32 &value) {
 #endif
 }
 
+// Keeps the compiler from computing `value` only where a condition holds.
+__device__ __forceinline__ void keep_whole(float &value) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("" : "+f"(value));
+#endif
+}
+__device__ __forceinline__ void keep_whole(double &value) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("" : "+d"(value));
+#endif
+}
+
 // Reads 16 bytes that are not needed again: they do not take the place of tables in the caches.
 template <class V> __device__ __forceinline__ V load_once(const V *address) {
     static_assert(sizeof(V) == 16, "one access");
@@ -93,4 +105,19 @@ template <class V> __device__ __forceinline__ V load_once(const V *address) {
     asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "l"(address));
 #endif
     return value;
+}
+
+// Copies 16 bytes to shared memory, where they are once `wait_for_copies` returns to the same thread.
+template <class V> __device__ __forceinline__ void copy_async(V *shared, const V *global) {
+    static_assert(sizeof(V) == 16, "one access");
+#ifdef BLOCKMGARD_EMULATOR
+    *shared = *global;
+#else
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((u32)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
+#endif
+}
+__device__ __forceinline__ void wait_for_copies() {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
 }

@@ -1,28 +1,63 @@
-// Step 0 of whole tiles, by columns (regular.cuh), once their nodes of S(1) are rebuilt (coarse.cuh).
+// Step 0 of whole tiles, by lines (lines.cuh), once their nodes of S(1) are rebuilt (coarse.cuh).
 #pragma once
-#include "regular.cuh"
-#include "tile.cuh"
+#include "lines.cuh"
 
-// Step 0 of TILES tiles of one chunk by the THREADS of a block.
-template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTiles : TileMemory<T, ENCODE> {
-    typedef TileMemory<T, ENCODE> Base;
-    using Base::a;
-    using Base::only;
-    using Base::q;
-    using Base::quantizers;
-    using Base::shape;
-    using Base::thread;
-    using Base::tiers;
-    using Base::v;
-    typedef CoarseSize<SIDE> Size;
-    // Elements of a 16-byte access.
-    static constexpr u32 VECTOR = 16 / sizeof(T);
+// Which pieces of 16 bytes of the rows of TILES tiles a thread takes: one a pass. The same row of a plane comes again after PERIOD passes,
+// PLANES planes on.
+template <class T, u32 SIDE, u32 TILES, u32 THREADS> struct Pieces {
+    typedef Memory<T, SIDE> M;
+    static constexpr u32 VECTOR = 16 / sizeof(T), OF_ROW = SIDE / VECTOR, ROWS = THREADS / OF_ROW, ALL_ROWS = TILES * SIDE * SIDE;
+    static constexpr u32 PASSES = (ALL_ROWS + ROWS - 1) / ROWS;
+    static __host__ __device__ constexpr u32 period() {
+        u32 passes = 1;
+        while (passes * ROWS % SIDE != 0) passes++;
+        return passes;
+    }
+    static constexpr u32 PERIOD = period(), PLANES = PERIOD * ROWS / SIDE, TURNS = (PASSES + PERIOD - 1) / PERIOD;
+    static_assert(TILES == 1 || (PERIOD == 1 && SIDE % PLANES == 0), "the passes of a tile are its own");
+    static constexpr u32 TURNS_OF_TILE = TILES == 1 ? TURNS : SIDE / PLANES;
     struct __align__(16) Several {
         T of[VECTOR];
     };
-    // Of a tile: elements of its memory, and symbols of step 0 with the padding between units.
-    static constexpr u32 PLACES = ((SIDE - 1) * (Memory<SIDE>::Z + Memory<SIDE>::Y) + SIDE + 7) / 8 * 8;
+    // Of the first turn: plane, row and column, and where they stand.
+    u32 z[PERIOD], y[PERIOD], x;
+    T *even[PERIOD], *odd[PERIOD], *last[PERIOD];
+
+    __device__ __forceinline__ Pieces(T *v, u32 thread) : x(thread % OF_ROW * VECTOR) {
+#pragma unroll
+        for (u32 i = 0; i < PERIOD; i++) {
+            const u32 number = thread / OF_ROW + i * ROWS;
+            z[i] = number / SIDE, y[i] = number % SIDE;
+            T *const at = v + z[i] * M::Z + x / 2;
+            even[i] = at + M::old_of_row(y[i]), odd[i] = at + M::new_of_row(y[i]);
+            last[i] = x + VECTOR == SIDE ? even[i] + VECTOR / 2 : odd[i] + (VECTOR / 2 - 1);
+        }
+    }
+    static __device__ __forceinline__ u32 tile(u32 turn) { return turn / TURNS_OF_TILE; }
+    static __device__ __forceinline__ u32 plane(u32 turn) { return turn % TURNS_OF_TILE * PLANES; }
+    static __device__ __forceinline__ u32 place(u32 turn) { return tile(turn) * M::PLACES + plane(turn) * M::Z; }
+    // Whether number i of a turn is a piece.
+    __device__ __forceinline__ bool exists(u32 turn, u32 i, u32 thread) const {
+        const u32 pass = turn * PERIOD + i;
+        return pass < ALL_ROWS / ROWS || (pass < PASSES && pass * ROWS + thread / OF_ROW < ALL_ROWS);
+    }
+    // Element m of number i of a turn: even positions of a row are old nodes, odd ones new nodes, but for the last one.
+    __device__ __forceinline__ T &element(u32 turn, u32 i, u32 m) const {
+        T *const from = m == VECTOR - 1 ? last[i] : (m % 2 == 0 ? even[i] : odd[i]) + m / 2;
+        return from[place(turn)];
+    }
+};
+
+// Step 0 of TILES tiles of one chunk by the THREADS of a block.
+template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTiles {
+    typedef CoarseSize<SIDE> Size;
+    typedef Memory<T, SIDE> M;
+    typedef Pieces<T, SIDE, TILES, THREADS> Rows;
+    typedef typename Rows::Several Several;
+    static constexpr u32 WARPS = THREADS / 32, TOGETHER = TILES;
+    static constexpr bool ENCODES = ENCODE;
     static constexpr u32 BLOCKS = (SIDE / 8) * (SIDE / 8) * (SIDE / 8);
+    // Symbols of step 0 of a tile, with the padding between units.
     static __host__ __device__ constexpr u32 symbols() {
         u32 sum = 0;
         for (u32 unit = 0; unit < BLOCKS; unit++) {
@@ -33,237 +68,293 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
         return sum;
     }
     static constexpr u32 SYMBOLS = symbols();
-    static constexpr u32 OF_ROW = SIDE / VECTOR, ROWS = THREADS / OF_ROW, PASSES = TILES * SIDE * SIDE / ROWS, BATCH = PASSES < 8 ? PASSES : 8;
-    static_assert(ROWS % SIDE == 0 && TILES * SIDE * SIDE % ROWS == 0 && SIDE * SIDE % ROWS == 0, "a thread's rows have one y");
     // Columns of nodes of S(1).
     static constexpr u32 COLUMNS = Size::AXIS * Size::AXIS, SHARE = (TILES * COLUMNS + THREADS - 1) / THREADS;
 
-    // The number of the coded node at each place, of which so many belong to coarser steps.
-    const u16 *coded_at;
-    u32 coded_before;
-    const u32 *numbers;
-    bool rule;
+    struct __align__(16) Padded {
+        Quantizer<T> of;
+    };
+    // Of a tile that is none.
+    static constexpr u64 NO_SYMBOLS = ~0ull;
+
+    const TileArguments<T> &a;
+    const u32 thread;
+    // By place; in coded order; by tolerance block.
+    T *v;
+    i16 *q;
+    Padded *quantizers;
+    // The tiles at hand, how many they are, and those that come next.
+    Tile *tiles, *next_tiles;
+    u32 count;
+    // Coded nodes of coarser steps; the first stencil of step 0.
+    const u32 coded_before, stencil;
+    // Where there is one tier only.
+    const Quantizer<T> only;
 
     __device__ FineTiles(const TileArguments<T> &a, char *memory)
-        : Base(a, a.shapes[a.whole_shape], threadIdx.x, memory, TILES * PLACES, TILES * SYMBOLS), coded_at(a.coded_at + shape.coded_at),
-          coded_before(shape.nodes - SYMBOLS), numbers(nullptr), rule(false) {}
+        : a(a), thread(threadIdx.x), v((T *)memory), q((i16 *)(v + TILES * M::PLACES)), quantizers((Padded *)(q + TILES * SYMBOLS)),
+          tiles((Tile *)(quantizers + TILES * BLOCKS)), next_tiles(tiles + TILES), count(0),
+          coded_before(a.shapes[a.whole_shape].nodes - SYMBOLS),
+          stencil(a.shapes[a.whole_shape].first_stencil + a.steps[a.shapes[a.whole_shape].first_step + 1].stencils), only(a.quantizers[0]) {}
     static __device__ __forceinline__ void sync() { __syncthreads(); }
-    __device__ __forceinline__ void put_exact(u32 place, u32 coded, T p) {
-        if (q[coded] != EXACT || numbers[coded / SYMBOLS] == NO_TILE) return;
-        typename Real<T>::Bits *delta = a.delta + a.tiles[numbers[coded / SYMBOLS]].start + coded_before + coded % SYMBOLS;
-        if (ENCODE) *delta = delta_of(v[place], p);
-        else v[place] = apply_delta<T>(*delta, p);
+
+    __device__ __forceinline__ Quantizer<T> quantizer(u32 block) const { return a.tier_count == 1 ? only : quantizers[block].of; }
+    // Takes prediction p of a node: its reconstruction, its symbol, and whether it is `exact`: then neither counts.
+    __device__ __forceinline__ void take(u32 place, u32 coded, T p, const Quantizer<T> &z, T &r, i16 &symbol, bool &exact) const {
+        typedef Real<T> R;
+        if (ENCODE) {
+            const T u = v[place], rounded = R::add(R::mul(R::sub(u, p), z.inverse), R::ROUNDER), steps = R::sub(rounded, R::ROUNDER);
+            r = R::fma(steps, z.step, p);
+            symbol = (i16)R::bits(rounded);
+            exact |= !(R::abs(steps) <= (T)32767) | !(R::abs(R::sub(u, r)) <= z.check);
+        } else {
+            symbol = q[coded];
+            r = R::fma((T)symbol, z.step, p);
+            exact |= symbol == EXACT;
+        }
+    }
+    // The same with what follows, for any node.
+    __device__ __forceinline__ void put_one(u32 tile, u32 place, u32 coded, T p, const Quantizer<T> &z) {
+        typename Real<T>::Bits *delta = a.delta + tiles[tile].start + coded_before + (coded - tile * SYMBOLS);
+        if (ENCODE) {
+            T u = v[place];
+            if (!quantize(u, p, z, q[coded])) *delta = delta_of(u, p);
+            v[place] = u;
+        } else {
+            v[place] = q[coded] == EXACT ? apply_delta<T>(*delta, p) : Real<T>::fma((T)q[coded], z.step, p);
+        }
     }
 
-    // Pieces of 16 bytes of the tiles' rows: what a thread takes stands PLANES planes apart, pass after pass, tile after tile.
-    struct Pieces {
-        static constexpr u32 PLANES = ROWS / SIDE, OF_TILE = SIDE / PLANES;
-        u32 z, y, x;
-        T *to[VECTOR];
-        __device__ __forceinline__ Pieces(const FineTiles &work)
-            : z(work.thread / OF_ROW / SIDE), y(work.thread / OF_ROW % SIDE), x(work.thread % OF_ROW * VECTOR) {
-            const u16 *offsets = work.a.offsets;
-            T *row = work.v + z * Memory<SIDE>::Z + offsets[work.shape.offsets[1] + y];
-#pragma unroll
-            for (u32 k = 0; k < VECTOR; k++) to[k] = row + offsets[work.shape.offsets[2] + x + k];
-        }
-        static __device__ __forceinline__ u32 tile(u32 pass) { return pass / OF_TILE; }
-        static __device__ __forceinline__ u32 place(u32 pass) { return tile(pass) * PLACES + pass % OF_TILE * PLANES * Memory<SIDE>::Z; }
-    };
     // ALIGNED: to 16 bytes.
     template <bool ALIGNED> __device__ __forceinline__ void load_values() {
-        const Pieces pieces(*this);
-        const u64 plane = (u64)a.n[1] * a.n[2] * Pieces::PLANES;
-        const T *from = nullptr;
+        const Rows rows(v, thread);
+        // loads under way
+        constexpr u32 BATCH = SIDE == 8 ? 4 : 8 / Rows::PERIOD;
+        const T *from[Rows::PERIOD];
+        const u64 plane = (u64)a.n[1] * a.n[2];
 #pragma unroll
-        for (u32 first = 0; first < PASSES; first += BATCH) {
-            Several values[BATCH];
+        for (u32 first = 0; first < Rows::TURNS; first += BATCH) {
+            Several values[BATCH][Rows::PERIOD];
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) {
-                const u32 pass = first + k, number = numbers[Pieces::tile(pass)];
-                if (number == NO_TILE) continue;
-                if (pass % Pieces::OF_TILE == 0) {
-                    const u32 *corner = a.tiles[number].at;
-                    from = a.values + ((u64)(corner[0] + pieces.z) * a.n[1] + corner[1] + pieces.y) * a.n[2] + corner[2] + pieces.x;
+            for (u32 turn = first; turn < min(first + BATCH, Rows::TURNS); turn++) {
+                if (Rows::tile(turn) >= count) continue;
+                if (Rows::plane(turn) == 0) {
+                    const u32 *corner = tiles[Rows::tile(turn)].at;
+#pragma unroll
+                    for (u32 i = 0; i < Rows::PERIOD; i++)
+                        from[i] = a.values + ((u64)(corner[0] + rows.z[i]) * a.n[1] + corner[1] + rows.y[i]) * a.n[2] + corner[2] + rows.x;
                 }
-                if (ALIGNED) {
-                    values[k] = load_once((const Several *)from);
-                } else {
 #pragma unroll
-                    for (u32 m = 0; m < VECTOR; m++) values[k].of[m] = from[m];
+                for (u32 i = 0; i < Rows::PERIOD; i++) {
+                    if (!rows.exists(turn, i, thread)) continue;
+                    Several &piece = values[turn - first][i];
+                    if (ALIGNED) {
+                        piece = load_once((const Several *)from[i]);
+                    } else {
+#pragma unroll
+                        for (u32 m = 0; m < Rows::VECTOR; m++) piece.of[m] = from[i][m];
+                    }
+                    from[i] += plane * Rows::PLANES;
                 }
-                from += plane;
             }
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) {
+            for (u32 turn = first; turn < min(first + BATCH, Rows::TURNS); turn++) {
 #pragma unroll
-                for (u32 m = 0; m < VECTOR; m++) pieces.to[m][Pieces::place(first + k)] = values[k].of[m];
+                for (u32 i = 0; i < Rows::PERIOD; i++) {
+                    if (Rows::tile(turn) >= count || !rows.exists(turn, i, thread)) continue;
+#pragma unroll
+                    for (u32 m = 0; m < Rows::VECTOR; m++) rows.element(turn, i, m) = values[turn - first][i].of[m];
+                }
             }
         }
     }
     // Writes what lies inside lo..hi; WHOLE: everything does, and 16 bytes are aligned.
     template <bool WHOLE> __device__ __forceinline__ void store_values() {
-        const Pieces pieces(*this);
+        const Rows rows(v, thread);
         const u32 ny = a.hi[1] - a.lo[1], nx = a.hi[2] - a.lo[2];
-        const i64 plane = (i64)ny * nx * Pieces::PLANES;
-        T *to = nullptr;
-        u32 gz = 0, gy = 0, gx = 0;
+        const i64 plane = (i64)ny * nx;
+        const u32 *corner = nullptr;
+        T *to[Rows::PERIOD];
 #pragma unroll
-        for (u32 pass = 0; pass < PASSES; pass++) {
-            const u32 number = numbers[Pieces::tile(pass)], at = Pieces::place(pass);
-            if (number == NO_TILE) continue;
-            if (pass % Pieces::OF_TILE == 0) {
-                const u32 *corner = a.tiles[number].at;
-                gz = corner[0] + pieces.z, gy = corner[1] + pieces.y, gx = corner[2] + pieces.x;
-                // it may begin before lo
-                to = a.result + ((i64)(i32)(gz - a.lo[0]) * ny + (i32)(gy - a.lo[1])) * nx + (i32)(gx - a.lo[2]);
-            }
-            if constexpr (WHOLE) {
-                Several values;
+        for (u32 turn = 0; turn < Rows::TURNS; turn++) {
+            if (Rows::tile(turn) >= count) continue;
+            if (Rows::plane(turn) == 0) {
+                corner = tiles[Rows::tile(turn)].at;
 #pragma unroll
-                for (u32 m = 0; m < VECTOR; m++) values.of[m] = pieces.to[m][at];
-                *(Several *)to = values;
-            } else if (gz >= a.lo[0] && gz < a.hi[0] && gy >= a.lo[1] && gy < a.hi[1]) {
-#pragma unroll
-                for (u32 m = 0; m < VECTOR; m++) {
-                    if (gx + m >= a.lo[2] && gx + m < a.hi[2]) to[m] = pieces.to[m][at];
+                for (u32 i = 0; i < Rows::PERIOD; i++) {
+                    // it may begin before lo
+                    const i32 z = corner[0] + rows.z[i] - a.lo[0], y = corner[1] + rows.y[i] - a.lo[1], x = corner[2] + rows.x - a.lo[2];
+                    to[i] = a.result + ((i64)z * ny + y) * nx + x;
                 }
             }
-            to += plane;
-            gz += Pieces::PLANES;
+#pragma unroll
+            for (u32 i = 0; i < Rows::PERIOD; i++) {
+                if (!rows.exists(turn, i, thread)) continue;
+                if constexpr (WHOLE) {
+                    Several piece;
+#pragma unroll
+                    for (u32 m = 0; m < Rows::VECTOR; m++) piece.of[m] = rows.element(turn, i, m);
+                    *(Several *)to[i] = piece;
+                } else {
+                    const u32 z = corner[0] + rows.z[i] + Rows::plane(turn), y = corner[1] + rows.y[i], x = corner[2] + rows.x;
+                    const bool inside = z >= a.lo[0] && z < a.hi[0] && y >= a.lo[1] && y < a.hi[1];
+#pragma unroll
+                    for (u32 m = 0; m < Rows::VECTOR; m++) {
+                        if (inside && x + m >= a.lo[2] && x + m < a.hi[2]) to[i][m] = rows.element(turn, i, m);
+                    }
+                }
+                to[i] += plane * Rows::PLANES;
+            }
         }
     }
     __device__ __forceinline__ void store() {
-        bool whole = (a.hi[2] - a.lo[2]) % VECTOR == 0 && a.lo[2] % VECTOR == 0;
+        bool whole = (a.hi[2] - a.lo[2]) % Rows::VECTOR == 0 && a.lo[2] % Rows::VECTOR == 0;
 #pragma unroll
         for (u32 j = 0; j < TILES; j++) {
-            if (numbers[j] == NO_TILE) continue;
-            const u32 *corner = a.tiles[numbers[j]].at;
+            if (j >= count) continue;
+            const u32 *corner = tiles[j].at;
 #pragma unroll
             for (u32 axis = 0; axis < 3; axis++) whole &= corner[axis] >= a.lo[axis] && corner[axis] + SIDE <= a.hi[axis];
         }
         if (whole) store_values<true>();
         else store_values<false>();
     }
-    __device__ __forceinline__ void load_tiers() {
+    // The quantizers of the tiles' tolerance blocks, where there are several tiers.
+    __device__ __forceinline__ void load_quantizers() {
         constexpr u32 EDGE = SIDE / 8;
-        for (u32 i = thread; i < TILES * BLOCKS; i += THREADS) {
-            const u32 number = numbers[i / BLOCKS], block = i % BLOCKS;
-            tiers[i] = 0;
-            if (number == NO_TILE) continue;
-            const u32 *corner = a.tiles[number].at;
+#pragma unroll 1
+        for (u32 i = thread; i < count * BLOCKS; i += THREADS) {
+            const u32 *corner = tiles[i / BLOCKS].at, block = i % BLOCKS;
             const u64 from = (u64)(corner[0] / 8 + block / (EDGE * EDGE)) * a.blocks[1] + corner[1] / 8 + block / EDGE % EDGE;
-            tiers[i] = a.tiers[from * a.blocks[2] + corner[2] / 8 + block % EDGE];
+            quantizers[i].of = a.quantizers[a.tiers[from * a.blocks[2] + corner[2] / 8 + block % EDGE]];
         }
     }
-    // Symbols 16 bytes at a time, with what lies between the units.
-    template <bool OUT> __device__ __forceinline__ void copy_symbols() const {
+    // Calls f(symbols of a tile in memory, the same in shared memory) for all pieces of 16 bytes, with what lies between the units.
+    template <class F> __device__ __forceinline__ void each_symbols(F f) const {
+        constexpr u32 OF_TILE = SYMBOLS / 8, ALL = TILES * OF_TILE;
+        const auto of_tile = [&](u32 tile) { return (uint4 *)(a.q + tiles[tile].start + coded_before); };
+        uint4 *const only = of_tile(0), *const shared = (uint4 *)q + thread;
 #pragma unroll
-        for (u32 j = 0; j < TILES; j++) {
-            if (numbers[j] == NO_TILE) continue;
-            uint4 *global = (uint4 *)(a.q + a.tiles[numbers[j]].start + coded_before), *shared = (uint4 *)(q + j * SYMBOLS);
-#pragma unroll 8
-            for (u32 i = thread; i < SYMBOLS / 8; i += THREADS) {
-                if (OUT) global[i] = shared[i];
-                else shared[i] = global[i];
-            }
+        for (u32 begin = 0; begin < ALL; begin += THREADS) {
+            const u32 i = begin + thread, tile = i / OF_TILE;
+            if (begin + THREADS > ALL && i >= ALL) continue;
+            if (TILES == 1) f(only + i, shared + begin);
+            else if (tile < count) f(of_tile(tile) + (i - tile * OF_TILE), shared + begin);
         }
     }
-    // Asks for what the tiles from number `first` of the list on need, while those at hand are worked on.
+    // A tile by its number; `shape` is of no use here and holds the choice of its chunk later.
+    __device__ __forceinline__ Tile look_up(u32 number) const {
+        Tile tile = a.tiles[number == NO_TILE ? 0 : number];
+        if (number == NO_TILE) tile.start = NO_SYMBOLS;
+        return tile;
+    }
+    // Asks for what the next tiles need, while those at hand are worked on; they begin at number `first` of the list.
     __device__ __forceinline__ void ask_for(u32 first) const {
         if (first >= a.list_count) return;
-        constexpr u32 LINE = 128, COARSE = TILES * Size::ALL * sizeof(T);
-        for (u32 i = thread * LINE; i < COARSE; i += THREADS * LINE) fetch_to_l2((const char *)(a.coarse + (u64)first * Size::ALL) + i);
+        constexpr u32 LINE = 128, COARSE = TILES * Size::ALL * sizeof(T) / LINE + 1;
+        static_assert(COARSE <= THREADS, "a line each");
+        if (thread < COARSE) fetch_to_l2((const char *)(a.coarse + (u64)first * Size::ALL) + thread * LINE);
 #pragma unroll
         for (u32 j = 0; j < TILES; j++) {
-            const u32 number = a.list[first + j];
-            if (number == NO_TILE) continue;
-            const Tile &tile = a.tiles[number];
+            const Tile &tile = next_tiles[j];
+            if (TILES > 1 && tile.start == NO_SYMBOLS) continue;
             if (ENCODE) {
-                const T *corner = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1]) * a.n[2] + tile.at[2];
+                static_assert(THREADS % SIDE == 0, "a thread's rows have one y");
+                const u64 plane = (u64)a.n[1] * a.n[2];
+                const T *row = a.values + (tile.at[0] + thread / SIDE) * plane + (u64)(tile.at[1] + thread % SIDE) * a.n[2] + tile.at[2];
 #pragma unroll
-                for (u32 i = thread; i < SIDE * SIDE; i += THREADS) fetch_to_l2(corner + ((u64)(i / SIDE) * a.n[1] + i % SIDE) * a.n[2]);
+                for (u32 i = 0; i < SIDE * SIDE; i += THREADS) {
+                    if (i + THREADS <= SIDE * SIDE || i + thread < SIDE * SIDE) fetch_to_l2(row);
+                    row += plane * (THREADS / SIDE);
+                }
             } else {
                 const char *symbols = (const char *)(a.q + tile.start + coded_before);
+#pragma unroll 1
                 for (u32 i = thread * LINE; i < 2 * SYMBOLS; i += THREADS * LINE) fetch_to_l2(symbols + i);
             }
         }
-    }
-    template <u32 POINTS> __device__ __forceinline__ void step(const Choice &choice) {
-        const Step *step = a.steps + shape.first_step;
-        if (choice.favoured() == 0 && !choice.in_order()) {
-            RegularStep<T, SIDE, POINTS>::template run<TILES, THREADS>(*this, step[1].stencils, step[2].stencils);
-            return;
-        }
-        one_axis<0, POINTS>(choice, step[0]);
-        one_axis<1, POINTS>(choice, step[1]);
-        one_axis<2, POINTS>(choice, step[2]);
-    }
-    // Where an axis predicts alone: by lists, since few chunks have one.
-    template <u32 CROSS, u32 POINTS> __device__ __forceinline__ void one_axis(const Choice &choice, const Step &list) {
-        const Stencil<T, POINTS> *all = this->template stencils<POINTS>();
-#pragma unroll 1
-        for (u32 n = thread; n < TILES * list.count; n += THREADS) {
-            const u32 j = n / list.count;
-            const Node node = a.nodes[list.first + n - j * list.count];
-            const u32 place = j * PLACES + node.place, coded = j * SYMBOLS + node.coded - coded_before;
-            const Quantizer<T> z = this->quantizer(j * BLOCKS + node.tier);
-            const T p = predict<CROSS>(v + place, all, node, choice, z.step);
-            if (this->put(place, coded, this->known(place, coded), p, z)) put_exact(place, coded, p);
-        }
-        sync();
     }
     // Columns of nodes of S(1), rebuilt.
     __device__ __forceinline__ void load_coarse(const T *from, T (&coarse)[SHARE][Size::AXIS]) const {
 #pragma unroll
         for (u32 k = 0; k < SHARE; k++) {
             const u32 i = min(thread + k * THREADS, TILES * COLUMNS - 1);
+            const T *column = from + (i / COLUMNS * Size::ALL + i % COLUMNS);
 #pragma unroll
-            for (u32 z = 0; z < Size::AXIS; z++) coarse[k][z] = from[i / COLUMNS * Size::ALL + z * COLUMNS + i % COLUMNS];
+            for (u32 z = 0; z < Size::AXIS; z++) coarse[k][z] = column[z * COLUMNS];
         }
     }
     __device__ __forceinline__ void put_coarse(const T (&coarse)[SHARE][Size::AXIS]) {
 #pragma unroll
         for (u32 k = 0; k < SHARE; k++) {
-            const u32 i = thread + k * THREADS, column = i % COLUMNS;
+            const u32 i = thread + k * THREADS;
             if (i >= TILES * COLUMNS) break;
-            T *to = v + i / COLUMNS * PLACES + column / Size::AXIS * Memory<SIDE>::Y + column % Size::AXIS;
+            T *to = v + a.columns[i];
 #pragma unroll
-            for (u32 z = 0; z < Size::AXIS; z++) to[min(2 * z, SIDE - 1) * Memory<SIDE>::Z] = coarse[k][z];
+            for (u32 z = 0; z < Size::AXIS; z++) to[min(2 * z, SIDE - 1) * M::Z] = coarse[k][z];
         }
+    }
+    // Step 0; `next`: see `ask_for`. Returns the choice of the next tiles.
+    template <u32 POINTS, bool PLAIN> __device__ __forceinline__ u32 step(Choice choice, u32 next) {
+        u32 next_choice = 0;
+        const auto meanwhile = [&] {
+            if (next >= a.list_count) return;
+            ask_for(next);
+            if (thread == 0) next_choice = a.choices[next_tiles[0].chunk];
+        };
+        const Stencil<T, POINTS> *stencils = (const Stencil<T, POINTS> *)a.stencils[POINTS / 2 - 1] + stencil;
+        FineStep<T, SIDE, POINTS, PLAIN, FineTiles>{*this, stencils, {choice}}.run(meanwhile);
+        return next_choice;
+    }
+    template <u32 POINTS> __device__ __forceinline__ u32 step(Choice choice, u32 next) {
+        return choice.is_plain() ? step<POINTS, true>(choice, next) : step<POINTS, false>(choice, next);
     }
     // The tiles from number `first` of the list on; those from number `next` on come after them.
     __device__ __forceinline__ void run(u32 first, u32 next) {
-        numbers = a.list + first;
+        count = TILES;
+        while (TILES > 1 && tiles[count - 1].start == NO_SYMBOLS) count--;
+        const Choice choice{tiles[0].shape};
+        const bool looks_up = thread < TILES && next < a.list_count;
+        const u32 number = looks_up ? a.list[next + thread] : NO_TILE;
         T coarse[SHARE][Size::AXIS];
         load_coarse(a.coarse + (u64)first * Size::ALL, coarse);
         if (ENCODE) {
-            if (a.n[2] % VECTOR == 0) load_values<true>();
+            if (a.n[2] % Rows::VECTOR == 0) load_values<true>();
             else load_values<false>();
             sync();
         } else {
-            copy_symbols<false>();
+            each_symbols([](const uint4 *global, uint4 *shared) { copy_async(shared, global); });
         }
+        Tile tile;
+        if (looks_up) tile = look_up(number);
         put_coarse(coarse);
-        if (a.tier_count > 1) load_tiers();
-        const Choice choice{a.choices[a.tiles[numbers[0]].chunk]};
-        rule = choice.rule();
-        quantizers = quantizers_of(a, choice, 0);
-        only = quantizers[0];
-        ask_for(next);
+        if (a.tier_count > 1) load_quantizers();
+        if (looks_up) next_tiles[thread] = tile;
+        if (!ENCODE) wait_for_copies();
         sync();
-        if (choice.points() == 1) step<4>(choice);
-        else if (choice.points() == 0) step<2>(choice);
-        else step<6>(choice);
-        if (ENCODE) copy_symbols<true>();
+        const u32 points = choice.points();
+        const u32 next_choice = points == 1 ? step<4>(choice, next) : points == 0 ? step<2>(choice, next) : step<6>(choice, next);
+        if (ENCODE) each_symbols([](uint4 *global, const uint4 *shared) { *global = *shared; });
         else store();
+        if (thread == 0) next_tiles[0].shape = next_choice;
         sync();
+        Tile *const done = tiles;
+        tiles = next_tiles, next_tiles = done;
+    }
+    // All tiles that the block takes, from number `first` of the list on, each time `distance` further.
+    __device__ __forceinline__ void run_all(u32 first, u32 distance) {
+        if (first >= a.list_count) return;
+        if (thread < TILES) {
+            Tile tile = look_up(a.list[first + thread]);
+            tile.shape = a.choices[tile.chunk];
+            tiles[thread] = tile;
+        }
+        sync();
+        for (; first < a.list_count; first += distance) run(first, first + distance);
     }
 };
 
 template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> __device__ __forceinline__ void fine_tiles(const TileArguments<T> &a) {
     SHARED_MEMORY(shared);
-    FineTiles<T, SIDE, TILES, THREADS, ENCODE> work(a, shared);
-    const u32 together = gridDim.x * TILES;
-    for (u32 first = blockIdx.x * TILES; first < a.list_count; first += together) work.run(first, first + together);
+    FineTiles<T, SIDE, TILES, THREADS, ENCODE>(a, shared).run_all(blockIdx.x * TILES, gridDim.x * TILES);
 }

@@ -22,6 +22,20 @@ struct __align__(16) Node {
     u16 stencil[3], unused;
 };
 
+// A line of new nodes of step 0 of the whole tiles of a block: see kernels/lines.cuh and lines.rs in codec/backend/cuda/pyramid.
+struct __align__(16) Line {
+    // The number of its first coded node in each tolerance block, 16 bits each. From the lowest bits up: the place where its own axis begins
+    // (16 bits), the number of its tile, or 255 for no line (8), its first tolerance block among those of all tiles (8); distance of its
+    // coded nodes (8), its number among the new ones on the other axes on which its nodes are new (8 each), of two axes the other one (8).
+    u32 first[2], where, how;
+    __device__ __forceinline__ u32 coded(u32 k) const { return ((k < 8 ? first[0] : first[1]) >> (k / 4 % 2 * 16) & 0xffff) + k % 4 * (how & 255); }
+    __device__ __forceinline__ u32 place() const { return where & 0xffff; }
+    __device__ __forceinline__ u32 tile() const { return where >> 16 & 255; }
+    __device__ __forceinline__ u32 tier() const { return where >> 24; }
+    __device__ __forceinline__ u32 across(u32 i) const { return how >> (8 + 8 * i) & 255; }
+    __device__ __forceinline__ u32 second() const { return how >> 24; }
+};
+
 // Number i of the three of a step: the nodes that are new on i + 1 axes, and the first stencil of axis i. Stencils are counted in the
 // shape.
 struct Step {
@@ -64,6 +78,8 @@ struct Choice {
     __device__ __forceinline__ bool rule() const { return byte >= RULE && !in_order(); }
     // The first axis that a node is new on predicts alone.
     __device__ __forceinline__ bool in_order() const { return byte >= IN_ORDER; }
+    // All axes that a node is new on predict it together.
+    __device__ __forceinline__ bool is_plain() const { return !rule() && favoured() == 0 && !in_order(); }
 };
 constexpr u32 NO_TILE = 0xffffffffu;
 // Levels of quantization.
@@ -89,6 +105,9 @@ template <class T> struct TileArguments {
     // For 2, 4 and 6 points.
     const void *stencils[3];
     const u16 *coded_at, *offsets;
+    // Step 0 of whole tiles: the lines, by warps, and the place of each column of nodes of S(1).
+    const Line *lines;
+    const u16 *columns;
     // One per chunk of the array.
     const u8 *choices;
     i16 *q;

@@ -41,31 +41,22 @@ template <u32 SIDE, u32 POINTS> struct Near {
     }
 };
 
-// Where a tile of SIDE nodes an axis keeps its nodes: see Tables::add in codec/backend/cuda/pyramid/tables.rs.
-template <u32 SIDE> struct Memory {
-    static constexpr u32 Y = SIDE | 1;
-    static constexpr u32 Z = SIDE * Y + 9;
-    // The last set that a position belongs to.
-    static __host__ __device__ constexpr u32 last_set(u32 position) {
-        if (position == 0 || position == SIDE - 1) return 32;
-        u32 set = 0;
-        while ((position >> set & 1) == 0) set++;
-        return set;
+// Where a whole tile keeps its nodes: planes of z in order, in each the nodes that are old on y and x, new on y, new on x, new on both, row by
+// row, so that the lines of a warp meet few banks twice. Mirrored in codec/backend/cuda/pyramid/lines.rs.
+template <class T, u32 SIDE> struct Memory {
+    static constexpr u32 OLD = Axis<SIDE>::OLD, NEW = Axis<SIDE>::NEW;
+    static constexpr u32 NEW_Y = OLD * OLD, NEW_X = NEW_Y + OLD * NEW, NEW_YX = NEW_X + OLD * NEW;
+    // Distance of planes; elements of a tile.
+    static constexpr u32 Z = SIDE * SIDE + (SIDE == 8 ? 3 : 13);
+    static constexpr u32 PLACES = (SIDE * Z + 3) / 4 * 4 + (SIDE == 8 ? 12 : 0);
+    // Where the old and the new nodes of row y of a plane begin.
+    static __device__ __forceinline__ u32 old_of_row(u32 y) {
+        const bool is_new = y % 2 == 1 && y != SIDE - 1;
+        return is_new ? NEW_Y + y / 2 * OLD : (y + 1) / 2 * OLD;
     }
-    // The place of a position of axis 1 or 2: the nodes of later sets come first.
-    static __host__ __device__ constexpr u32 rank(u32 position) {
-        u32 before = 0;
-        for (u32 other = 0; other < SIDE; other++) {
-            const u32 set = last_set(other), own = last_set(position);
-            before += set > own || (set == own && other < position);
-        }
-        return before;
-    }
-    // The tolerance block of each rank, two bits each.
-    static __host__ __device__ constexpr u64 blocks() {
-        u64 all = 0;
-        for (u32 position = 0; position < SIDE; position++) all |= (u64)(position / 8) << (2 * rank(position));
-        return all;
+    static __device__ __forceinline__ u32 new_of_row(u32 y) {
+        const bool is_new = y % 2 == 1 && y != SIDE - 1;
+        return is_new ? NEW_YX + y / 2 * NEW : NEW_X + (y + 1) / 2 * NEW;
     }
 };
 
@@ -73,4 +64,13 @@ template <u32 SIDE> struct Memory {
 template <u32 SIDE> struct CoarseSize {
     static constexpr u32 AXIS = SIDE / 2 + 1, ALL = AXIS * AXIS * AXIS;
     static __device__ __forceinline__ u32 position(u32 index) { return min(2 * index, SIDE - 1); }
+};
+
+// Warps that take the lines of step 0 of TILES whole tiles: nodes new on one axis, for each of the three; on two, along z and along y; on all.
+template <u32 SIDE, u32 TILES> struct LineList {
+    typedef Axis<SIDE> A;
+    static __host__ __device__ constexpr u32 warps(u32 lines) { return (TILES * lines + 31) / 32; }
+    static constexpr u32 ONE = warps(A::OLD * A::OLD);
+    static constexpr u32 ALONG_Z = warps(2 * A::OLD * A::NEW), ALONG_Y = warps(A::OLD * A::NEW);
+    static constexpr u32 THREE = warps(A::NEW * A::NEW);
 };

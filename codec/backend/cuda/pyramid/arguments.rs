@@ -19,6 +19,15 @@ device_struct! {
         pub stencil: [u16; 3],
         pub unused: u16,
     }
+    pub struct Line {
+        pub first: [u16; 4],
+        pub place: u16,
+        pub tile: u8,
+        pub tier: u8,
+        pub distance: u8,
+        pub across: [u8; 2],
+        pub second: u8,
+    }
     pub struct Step {
         pub first: u32,
         pub count: u32,
@@ -55,6 +64,8 @@ device_struct! {
         pub stencils: [u64; 3],
         pub coded_at: u64,
         pub offsets: u64,
+        pub lines: u64,
+        pub columns: u64,
         pub choices: u64,
         pub q: u64,
         pub delta: u64,

@@ -11,6 +11,7 @@ mod flat;
 mod host_decode;
 mod host_encode;
 mod level;
+mod lines;
 mod planes;
 mod slabs;
 mod tables;
@@ -34,6 +35,7 @@ pub(super) use flat::{Flat, FlatPart};
 pub(super) use host_decode::decode_frame;
 pub(super) use host_encode::encode_frame;
 use level::{Gathering, Level, Shapes, Span, Worklist};
+use lines::Lines;
 use planes::{Eights, Planes};
 use slabs::Slabs;
 pub(super) use slabs::{Team, Worker};
@@ -78,6 +80,7 @@ pub(super) struct Pyramid<T> {
     /// The frame first, the last array at the end.
     stages: Vec<Stage<T>>,
     shapes: Shapes,
+    lines: Lines,
     coder: Coder,
     /// Chunks of all arrays: those of the last array first, those of the frame at the end.
     coding: Coding,
@@ -103,6 +106,7 @@ impl<T: Real> Pyramid<T> {
         let mut gathering = Gathering::new(spacing(params.coder));
         let stages: Vec<_> = arrays(n, tile)?.into_iter().map(|array| Stage::new(&mut gathering, array)).collect();
         let shapes = gathering.upload(gpu)?;
+        let lines = stages[0].lines(gpu)?;
         let coder = Coder::new(gpu)?;
         let planes = match params.coder {
             crate::Coder::Class => None,
@@ -114,6 +118,7 @@ impl<T: Real> Pyramid<T> {
             key: (n, tile, params.coder),
             stages,
             shapes,
+            lines,
             coder,
             coding: Coding::default(),
             planes,
@@ -275,6 +280,15 @@ impl<T: Real> Stage<T> {
     }
     fn len(&self) -> usize {
         self.n.iter().product()
+    }
+    /// The lines of its whole tiles, if it has any.
+    fn lines(&self, gpu: &Gpu) -> Result<Lines> {
+        let (Some(plan), Some(whole)) = (&self.plan, &self.level.whole) else { return Ok(Lines::default()) };
+        let side = whole.side as usize;
+        match plan.tile_plans().iter().find(|tile| tile.dims == [side; 3]) {
+            Some(tile) => Lines::new(gpu, tile, whole),
+            None => Ok(Lines::default()),
+        }
     }
     /// Appends the given chunks of the array to `list`.
     fn list(&mut self, list: &mut Worklist, chunks: impl Iterator<Item = usize>) {

@@ -4,6 +4,7 @@ use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
 use super::level::{Level, Span, WholeTiles, Worklist};
+use super::lines::FineLayout;
 use super::{Pyramid, Work, narrow};
 use crate::Result;
 use crate::transform::pyramid::Real;
@@ -24,8 +25,8 @@ impl TileList {
     /// Sorts the tiles of an array and sends the lists. `bytes`: of a value.
     fn prepare(&mut self, gpu: &Gpu, tiles: &[Tile], level: &Level, bytes: usize) -> Result<()> {
         let (mut list, mut whole, mut chunk) = (Vec::new(), Vec::new(), 0);
-        let known = level.whole.as_ref().filter(|w| w.fine_bytes(bytes, true) <= gpu.shared_per_block);
-        let together = known.map_or(1, |w| w.together() as usize);
+        let known = level.whole.as_ref().filter(|w| w.fine_bytes(bytes) <= gpu.shared_per_block);
+        let together = known.map_or(1, |w| w.layout(bytes).together);
         for (number, tile) in tiles.iter().enumerate() {
             if known.is_none_or(|w| w.shape != tile.shape) {
                 list.push(number as u32);
@@ -70,10 +71,6 @@ impl Launch {
 }
 
 impl WholeTiles {
-    /// Tiles of a block of the kernel of step 0.
-    fn together(&self) -> u32 {
-        if self.side == 8 { 4 } else { 1 }
-    }
     fn tiers(&self, many: bool) -> usize {
         if many { (self.side as usize / 8).pow(3) } else { 0 }
     }
@@ -82,9 +79,11 @@ impl WholeTiles {
         (self.coarse_places * bytes + 2 * self.coarse_symbols + self.tiers(many)).next_multiple_of(16)
     }
     /// Shared memory of a block of the kernel of step 0.
-    fn fine_bytes(&self, bytes: usize, many: bool) -> usize {
-        let symbols = self.symbols - self.coarse_symbols;
-        self.together() as usize * (self.places * bytes + 2 * symbols + self.tiers(many))
+    fn fine_bytes(&self, bytes: usize) -> usize {
+        self.layout(bytes).shared_bytes(self.symbols - self.coarse_symbols)
+    }
+    fn layout(&self, bytes: usize) -> FineLayout {
+        FineLayout::new(self.side as usize, bytes)
     }
 }
 
@@ -179,9 +178,12 @@ impl<T: Real> Pyramid<T> {
         let many = self.tier_count > 1;
         let coarse_bytes = whole.coarse_bytes(T::BYTES, many);
         let list = self.stages[k].tiles.memory.address(gpu) + 4 * self.stages[k].tiles.any as u64;
+        let [lines, columns] = self.lines.addresses(gpu);
         let arguments = TileArguments {
             list,
             list_count: count,
+            lines,
+            columns,
             coarse: self.coarse.address(gpu),
             tile_bytes: coarse_bytes as u32,
             whole_shape: whole.shape,
@@ -203,12 +205,13 @@ impl<T: Real> Pyramid<T> {
         let first = Launch::new(gpu, first, [128, most], tiles, tiles as usize * coarse_bytes);
         let threads = match (whole.side, T::DTYPE) {
             (32, _) => [512, 1],
-            (16, DType::F64) => [128, 3],
-            (16, _) => [64, 8],
-            (_, DType::F64) => [64, 6],
-            _ => [64, 10],
+            (16, DType::F64) => [128, 4],
+            (16, _) => [96, 8],
+            (_, DType::F64) => [128, 4],
+            _ => [128, 5],
         };
-        let second = Launch::new(gpu, second, threads, whole.together(), whole.fine_bytes(T::BYTES, many));
+        let together = whole.layout(T::BYTES).together as u32;
+        let second = Launch::new(gpu, second, threads, together, whole.fine_bytes(T::BYTES));
         for launch in [first, second] {
             // SAFETY: all buffers were reserved for this stage's worklist and extents.
             unsafe {
@@ -237,6 +240,8 @@ impl<T: Real> Pyramid<T> {
             stencils: shapes.stencils,
             coded_at: shapes.coded_at,
             offsets: shapes.offsets,
+            lines: 0,
+            columns: 0,
             choices: coding.choices(gpu),
             q: coding.q(gpu),
             delta: coding.delta(gpu),
