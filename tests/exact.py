@@ -21,6 +21,8 @@ MODES = [
     ["--mode", "pyramid"],
     ["--mode", "pyramid", "--tile", "8", "--points", "2"],
     ["--mode", "pyramid", "--tile", "32", "--points", "6"],
+    ["--fast"],
+    ["--mode", "pyramid", "--tile", "16", "--points", "6", "--coder", "planes"],
     ["--mode", "hybrid"],
     ["--mode", "hybrid", "--basis", "projection", "-L", "2", "-M", "1"],
     ["--mode", "hybrid", "-L", "0", "-M", "3", "--budget", "uniform"],

@@ -148,7 +148,7 @@ fn params_text(p: &Params) -> String {
             p.local_levels, p.global_levels, p.basis, p.entropy, p.budget
         )
         .to_lowercase(),
-        Mode::Pyramid => format!("pyramid tile {} points {:?}", p.tile, p.points).to_lowercase(),
+        Mode::Pyramid => format!("pyramid tile {} points {:?} coder {:?}", p.tile, p.points, p.coder).to_lowercase(),
     }
 }
 
@@ -158,6 +158,7 @@ mod tests {
 
     #[test]
     fn settings_are_named_as_the_command_line_names_them() {
-        assert_eq!(params_text(&Params::default()), "pyramid tile 32 points auto");
+        assert_eq!(params_text(&Params::default()), "pyramid tile 32 points auto coder class");
+        assert_eq!(params_text(&Params::fast()), "pyramid tile 8 points auto coder planes");
     }
 }

@@ -1,9 +1,10 @@
 //! From symbols to the bytes of a chunk.
 
-use super::group::{Codes, EXACT_CODE, LEN, MOST_PLANES, Plain, Split, codes, width};
+use super::group::{EXACT_CODE, LEN, MOST_PLANES, Plain, Split, codes, width};
 use super::{EMPTY, HAS_EXACT, groups, tile_bytes};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
 use crate::simd::{Kernel, dispatch};
+use std::marker::PhantomData;
 
 /// Appends the payload of a chunk to its choice byte.
 pub fn encode_chunk(layout: &ChunkLayout, symbols: &ChunkSymbols, out: &mut Vec<u8>) {
@@ -85,25 +86,25 @@ impl Kernel for Survey<'_> {
 fn write_planes(head: &Head, q: &[i16], out: &mut Vec<u8>) {
     #[cfg(target_arch = "x86_64")]
     if crate::simd::instructions() >= crate::simd::Instructions::Avx2 {
-        return dispatch(Planes { head, q, out, split: super::group::Avx2::split });
+        return dispatch(Planes::<super::group::Avx2> { head, q, out, split: PhantomData });
     }
-    dispatch(Planes { head, q, out, split: Plain::split });
+    dispatch(Planes::<Plain> { head, q, out, split: PhantomData });
 }
 
 struct Planes<'a, S> {
     head: &'a Head,
     q: &'a [i16],
     out: &'a mut Vec<u8>,
-    split: S,
+    split: PhantomData<S>,
 }
 
-impl<S: Fn(&Codes) -> [u32; MOST_PLANES]> Kernel for Planes<'_, S> {
+impl<S: Split> Kernel for Planes<'_, S> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         for &(start, end, width) in &self.head.groups {
-            let planes = (self.split)(&codes(&self.q[start as usize..end as usize])).map(u32::to_le_bytes);
+            let planes = S::split(&codes(&self.q[start as usize..end as usize])).map(u32::to_le_bytes);
             self.out.extend_from_slice(planes[..width as usize].as_flattened());
         }
     }

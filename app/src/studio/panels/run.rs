@@ -6,7 +6,7 @@ use crate::studio::state::State;
 use crate::studio::state::runs::{Match, RunEdit, RunRequest, RunTolerance};
 use crate::studio::state::tuning::{MEASURING, Tuned};
 use blockmgard::params::{Budget, Points};
-use blockmgard::{Basis, Entropy, Mode};
+use blockmgard::{Basis, Coder, Entropy, Mode};
 use eframe::egui::{self, RichText, Ui};
 
 pub fn show(ui: &mut Ui, state: &State) {
@@ -90,6 +90,11 @@ fn method(ui: &mut Ui, state: &State, settings: &mut RunRequest) {
                 {
                     ui.selectable_value(&mut p.points, points, name);
                 }
+            });
+            shell::field(ui, "Coder", |ui| {
+                ui.selectable_value(&mut p.coder, Coder::Class, "Class rANS").on_hover_text("The best ratios");
+                ui.selectable_value(&mut p.coder, Coder::Planes, "Bit planes")
+                    .on_hover_text("The most speed: each node predicted along one axis");
             });
         }
     }

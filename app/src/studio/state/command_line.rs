@@ -5,7 +5,7 @@ use super::compare::RunId;
 use super::runs::{Match, RunRequest, RunTolerance};
 use crate::studio::command::Export;
 use blockmgard::params::{Budget, Points};
-use blockmgard::{Basis, Entropy, Mode, Params};
+use blockmgard::{Basis, Coder, Entropy, Mode, Params};
 
 impl State {
     /// Copies a run's command line, and says which file it reads the regions from.
@@ -81,7 +81,8 @@ pub(super) fn method_words(p: &Params) -> String {
                 Points::Four => "4",
                 Points::Six => "6",
             };
-            format!("--mode pyramid --tile {} --points {points}", p.tile)
+            let coder = if p.coder == Coder::Planes { "planes" } else { "class" };
+            format!("--mode pyramid --tile {} --points {points} --coder {coder}", p.tile)
         }
         Mode::Hybrid => {
             let basis = if p.basis == Basis::Projection { "projection" } else { "hierarchical" };
