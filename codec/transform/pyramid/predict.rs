@@ -134,16 +134,16 @@ impl<T: Real, const W: usize> Pass<'_, T, W> {
 /// The mean of the predictions along the axes `USED`.
 #[inline(always)]
 fn mean<T: Real, V: Vector<T, W>, const W: usize, const USED: usize>(v: &[Lanes<T, W>], lines: &[Line<T>; 3]) -> V {
-    let along = |a: usize| lines[a].look::<V, W, false>(v).0;
+    let [z, y, x] = lines;
     let half = V::splat(T::HALF);
     match USED {
-        0b001 => along(0),
-        0b010 => along(1),
-        0b100 => along(2),
-        0b011 => along(0).add(along(1)).mul(half),
-        0b101 => along(0).add(along(2)).mul(half),
-        0b110 => along(1).add(along(2)).mul(half),
-        _ => along(0).add(along(1)).add(along(2)).mul(V::splat(T::THIRD)),
+        0b001 => z.interpolate(v),
+        0b010 => y.interpolate(v),
+        0b100 => x.interpolate(v),
+        0b011 => V::add(z.interpolate(v), y.interpolate(v)).mul(half),
+        0b101 => V::add(z.interpolate(v), x.interpolate(v)).mul(half),
+        0b110 => V::add(y.interpolate(v), x.interpolate(v)).mul(half),
+        _ => V::add(z.interpolate(v), y.interpolate(v)).add(x.interpolate(v)).mul(V::splat(T::THIRD)),
     }
 }
 
@@ -194,7 +194,12 @@ struct Line<'a, T> {
 }
 
 impl<T: Real> Line<'_, T> {
-    /// The 1-D interpolation and, if asked for, how rough the axis is here.
+    /// The 1-D interpolation.
+    #[inline(always)]
+    fn interpolate<V: Vector<T, W>, const W: usize>(&self, v: &[Lanes<T, W>]) -> V {
+        self.look::<V, W, false>(v).0
+    }
+    /// The same and, if asked for, how rough the axis is here.
     #[inline(always)]
     fn look<V: Vector<T, W>, const W: usize, const ROUGH: bool>(&self, v: &[Lanes<T, W>]) -> (V, V) {
         match (self.stencil.before, self.stencil.len) {
