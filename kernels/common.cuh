@@ -52,14 +52,14 @@ __device__ __forceinline__ void copies_arrived() {
 #endif
 }
 
-// The bits of `pair` in `mask`, flipped in each half whose highest bit is clear.
-__device__ __forceinline__ u32 flip_unless_high(u32 pair, u32 mask) {
+// The bits of `value` in `mask`, flipped together with the others in each half whose half of `signs` has its highest bit clear.
+__device__ __forceinline__ u32 flip_unless_high(u32 value, u32 mask, u32 signs) {
 #ifdef BLOCKMGARD_EMULATOR
-    return (pair ^ ~((pair >> 15 & 0x00010001) * 0xffff)) & mask;
+    return (value & mask) ^ ~((signs >> 15 & 0x00010001) * 0xffff);
 #else
-    u32 signs, flipped;
-    asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(signs) : "r"(pair));
-    asm("lop3.b32 %0, %1, %2, %3, 0x82;" : "=r"(flipped) : "r"(pair), "r"(signs), "r"(mask));
+    u32 spread, flipped;
+    asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(spread) : "r"(signs));
+    asm("lop3.b32 %0, %1, %2, %3, 0x95;" : "=r"(flipped) : "r"(value), "r"(mask), "r"(spread));
     return flipped;
 #endif
 }

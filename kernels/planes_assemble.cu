@@ -71,12 +71,13 @@ __device__ __forceinline__ void copy_planes(u32 *to, const u32 *slots, u32 sourc
     }
 }
 
+// Whether a group has 16 planes.
+__device__ __forceinline__ bool has_wide(const uint4 &widths) { return ((widths.x | widths.y | widths.z | widths.w) & 0x10101010) != 0; }
+
 // The values of the exact nodes of a tile, whose planes are `slot`, by a warp: how many, and their deltas to `to` unless that is null.
 template <class D> __device__ u32 exact_values(const PlanesArguments &a, const Tile &tile, const uint4 &widths, const u32 *slot, u32 *to) {
     const u32 lane = threadIdx.x % 32, nodes = a.shape_nodes[tile.shape], four[4] = {widths.x, widths.y, widths.z, widths.w};
     u32 count = 0;
-    // no byte is 16
-    if (((widths.x | widths.y | widths.z | widths.w) & 0x10101010) == 0) return 0;
     for (u32 g = 0; g < TILE_GROUPS; g++) {
         const u32 width = four[g / 4] >> (8 * (g % 4)) & 0xff;
         const u32 exact = width < 16 ? 0 : __reduce_and_sync(FULL, lane < 16 ? slot[lane] : FULL);
@@ -93,29 +94,31 @@ template <class D> __device__ u32 exact_values(const PlanesArguments &a, const T
     return count;
 }
 
-// What the threads of a block share of a chunk: exact values before each tile, widths as nibbles.
+// The exact values of the chunk's tiles, of which each thread has one: its widths, and where its planes are.
+template <class D> __device__ void put_exact(const PlanesArguments &a, u32 number, const uint4 &widths, u32 source, u32 *to) {
+    const u32 lane = threadIdx.x % 32;
+    // Goes through the tiles of the warp that may have some: how many the thread's own has, all of them stored where `place` says.
+    const auto each = [&](u32 *place) {
+        u32 own = 0;
+        for (u32 rest = __ballot_sync(FULL, has_wide(widths)); rest; rest &= rest - 1) {
+            const u32 t = __ffs((i32)rest) - 1;
+            const auto from = [&](u32 value) { return __shfl_sync(FULL, value, t); };
+            const uint4 of = make_uint4(from(widths.x), from(widths.y), from(widths.z), from(widths.w));
+            u32 *at = place ? to + __shfl_sync(FULL, *place, t) * (sizeof(D) / 4) : nullptr;
+            const u32 count = exact_values<D>(a, a.tiles[number - lane + t], of, a.slots + from(source), at);
+            own = lane == t ? count : own;
+        }
+        return own;
+    };
+    u64 total;
+    u32 place = (u32)scan_all(each(nullptr), total);
+    each(&place);
+}
+
+// Widths of the groups of a chunk, as nibbles.
 struct Shared {
-    u32 exact[CHUNK_TILES];
     u32 nibbles[CHUNK_TILES * TILE_GROUPS / 8 + 2];
 };
-
-template <class D> __device__ void put_exact(const PlanesArguments &a, const Chunk &chunk, Shared &shared, u32 *to) {
-    const u32 warp = threadIdx.x / 32, tiles = chunk.tile_end - chunk.tile;
-    const auto each = [&](u32 t, u32 *place) {
-        const u64 number = chunk.tile + t;
-        return exact_values<D>(a, a.tiles[number], *(const uint4 *)(a.widths + number * TILE_GROUPS), a.slots + a.sources[number], place);
-    };
-    for (u32 t = warp; t < tiles; t += blockDim.x / 32) {
-        const u32 count = each(t, nullptr);
-        if (threadIdx.x % 32 == 0) shared.exact[t] = count;
-    }
-    __syncthreads();
-    u64 total;
-    const u32 before = (u32)scan_all(threadIdx.x < tiles ? shared.exact[threadIdx.x] : 0, total);
-    if (threadIdx.x < tiles) shared.exact[threadIdx.x] = before;
-    __syncthreads();
-    for (u32 t = warp; t < tiles; t += blockDim.x / 32) each(t, to + shared.exact[t] * (sizeof(D) / 4));
-}
 
 // A block a chunk, a thread a tile.
 extern "C" __global__ void __launch_bounds__(512, 3) assemble_planes(const PlanesArguments a) {
@@ -155,11 +158,12 @@ extern "C" __global__ void __launch_bounds__(512, 3) assemble_planes(const Plane
         if (rest >> 32) atomicOr(&shared.nibbles[word + 2], (u32)(rest >> 32));
     }
     if (t < layout.widths - layout.masks - all.masks) out[layout.masks + all.masks + t] = 0;
-    copy_planes((u32 *)(out + layout.planes), a.slots, t < tiles ? a.sources[number] : 0, before.words, widths.words);
+    const u32 source = t < tiles ? a.sources[number] : 0;
+    copy_planes((u32 *)(out + layout.planes), a.slots, source, before.words, widths.words);
     __syncthreads();
     for (u32 i = t; i < (layout.planes - layout.widths) / 4; i += blockDim.x) ((u32 *)(out + layout.widths))[i] = shared.nibbles[i];
     if (exact_nodes == 0) return;
     u32 *exact = (u32 *)(out + layout.exact);
-    if (a.value_bytes == 4) put_exact<u32>(a, chunk, shared, exact);
-    else put_exact<u64>(a, chunk, shared, exact);
+    if (a.value_bytes == 4) put_exact<u32>(a, number, widths.all, source, exact);
+    else put_exact<u64>(a, number, widths.all, source, exact);
 }

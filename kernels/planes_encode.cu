@@ -1,31 +1,26 @@
 // The planes coder, encoding: whole tiles from values to planes in one kernel; other tiles from their symbols.
 #include "planes_tile.cuh"
 
-// Rounds like Real<T>::ROUNDER, to numbers whose low bits are those of the symbol plus BIAS. The kernel of whole tiles takes symbols from
-// -BIAS to BIAS - 1 only, so that none looks like EXACT; a tile with others is left to the slow ones.
-constexpr u32 BIAS = 0x4000;
-template <class T> constexpr T BIASED_ROUNDER = Real<T>::ROUNDER + (T)BIAS;
+// Rounds like Real<T>::ROUNDER, to numbers whose low bits are those of the symbol plus PAIR_BIAS.
+template <class T> constexpr T BIASED_ROUNDER = Real<T>::ROUNDER + (T)PAIR_BIAS;
 
 template <class T> struct Quantize {
     const Quantizer<T> &z;
     u16 *symbols;
-    // All nodes so far keep their tolerance.
+    // All nodes so far have a symbol and keep their tolerance.
     bool fits;
-    // Its high bits are set where some symbol is out of range.
-    typename Real<T>::Bits beyond;
 
     template <bool EVERY, u32 ROW> __device__ __forceinline__ void put(T &v, T p, bool valid, u32 rank) {
         typedef Real<T> R;
         // a node that is not there predicts itself: nothing changes
         if (!EVERY) p = valid ? p : v;
         const T rounded = R::add(R::mul(R::sub(v, p), z.inverse), BIASED_ROUNDER<T>);
-        const T r = R::fma(R::sub(rounded, BIASED_ROUNDER<T>), z.step, p);
-        fits = fits & (R::abs(R::sub(v, r)) <= z.check);
-        beyond |= R::bits(rounded) ^ R::bits(R::ROUNDER);
+        const T steps = R::sub(rounded, BIASED_ROUNDER<T>);
+        const T r = R::fma(steps, z.step, p);
+        fits = fits & (R::abs(steps) <= (T)32767) & (R::abs(R::sub(v, r)) <= z.check);
         if (EVERY || valid) (symbols + rank)[ROW] = (u16)R::bits(rounded);
         v = r;
     }
-    __device__ __forceinline__ bool done() const { return fits & (beyond < 2 * BIAS); }
 };
 
 // Adds what four tiles have to the counts of their chunk. `groups`: of this lane, `masks`: bytes of masks of all tiles.
@@ -34,8 +29,8 @@ __device__ __forceinline__ void add_counts(const PlanesArguments &a, u32 chunk, 
     if (threadIdx.x % 32 == 0 && sum > 0) atomicAdd(&a.chunks[chunk].cost, counts_of(sum & 0xffff, sum >> 16, masks));
 }
 
-// From two numbers plus BIAS to their zigzags: twice the number where its bit of BIAS is set, all other bits flipped where it is not.
-__device__ __forceinline__ u32 zigzag_pair(u32 biased) { return flip_unless_high(biased << 1, 0x7fff7fff); }
+// From two numbers plus PAIR_BIAS to their zigzags: twice the number, all bits flipped where it is negative.
+__device__ __forceinline__ u32 zigzag_pair(u32 biased) { return flip_unless_high(biased << 1, 0xfffefffe, biased); }
 
 // Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
 __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory, u32 out) {
@@ -180,10 +175,10 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
         const Quantizer<T> z = quantizer_of(a, quad);
         u16 *symbols = (u16 *)(memory + lane / SIDE * SYMBOL_BYTES);
         // what fills the last group up
-        symbols[TILE_SYMBOLS - SIDE + last.x] = BIAS;
-        Quantize<T> op = {z, symbols, true, 0};
+        symbols[TILE_SYMBOLS - SIDE + last.x] = PAIR_BIAS;
+        Quantize<T> op = {z, symbols, true};
         sweep.run(v, op);
-        const u32 failed = __ballot_sync(FULL, !op.done());
+        const u32 failed = __ballot_sync(FULL, !op.fits);
         u32 out = 0;
 #pragma unroll
         for (u32 t = 0; t < 4; t++) {
