@@ -231,8 +231,8 @@ pub struct Codec {
     /// Pyramid: entropy coder [default: class]
     #[arg(long, value_enum)]
     coder: Option<CoderArg>,
-    /// The most speed: short for --mode pyramid --tile 8 --coder planes. Several times faster than the defaults, on a GPU
-    /// above all; files come out larger, smooth data at loose tolerances by far. Tolerances are kept all the same
+    /// The most speed, on a GPU above all: short for --mode pyramid --tile 8 --coder planes. Files come out larger: a little for
+    /// rough data at strict tolerances, several times for smooth data or loose ones. Tolerances are kept all the same
     #[arg(long, conflicts_with_all = ["mode", "tile", "coder"])]
     fast: bool,
     /// Most values in one frame; recorded in the stream [default: 268435456]
