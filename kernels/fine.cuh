@@ -291,7 +291,7 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
             if (i >= TILES * COLUMNS) break;
             T *to = v + a.columns[i];
 #pragma unroll
-            for (u32 z = 0; z < Size::AXIS; z++) to[min(2 * z, SIDE - 1) * M::Z] = coarse[k][z];
+            for (u32 z = 0; z < Size::AXIS; z++) to[CoarseAxis<SIDE>::position(CoarseAxis<SIDE>::index_of(z)) * M::Z] = coarse[k][z];
         }
     }
     // Step 0; `next`: see `ask_for`. Returns the choice of the next tiles.

@@ -45,13 +45,37 @@ template <class T> __device__ __forceinline__ T mean(const Guess<T> &a, const Gu
     return R::mul(sum, two ? (T)1 : any ? (T)0.5 : (T)(1.0 / 3.0));
 }
 
-// The guess along the axis of stencil `s` for the node at `v`.
-template <class T, u32 POINTS> __device__ __forceinline__ Guess<T> guess(const T *v, const Stencil<T, POINTS> &s) {
+// How predictions along the axes on which a node is new become one. PLAIN: by their mean, whatever else stands here.
+template <class T, bool PLAIN> struct Mean {
+    // The roughness rule; which of the axes predicts alone, counted from 1, or 0; the step of the node.
+    bool rule;
+    u32 alone;
+    T step;
+    __device__ __forceinline__ T slack() const { return rule ? step : Real<T>::from_bits(Real<T>::INFINITE); }
+    __device__ __forceinline__ T of(const Guess<T> &a, const Guess<T> &b) const {
+        if (PLAIN) return mean(a.p, b.p);
+        const T p = mean(a, b, slack());
+        return alone == 0 ? p : alone == 1 ? a.p : b.p;
+    }
+    __device__ __forceinline__ T of(const Guess<T> &a, const Guess<T> &b, const Guess<T> &c) const {
+        if (PLAIN) return mean(a.p, b.p, c.p);
+        const T p = mean(a, b, c, slack());
+        return alone == 0 ? p : alone == 1 ? a.p : alone == 2 ? b.p : c.p;
+    }
+};
+
+// The guess along the axis of stencil `s` for the node at `v`. ALONE: there are no other nodes than the two next to it.
+template <bool ALONE, class T, u32 POINTS> __device__ __forceinline__ Guess<T> guess(const T *v, const Stencil<T, POINTS> &s) {
     T near[POINTS];
 #pragma unroll
     for (u32 k = 0; k < POINTS; k++) near[k] = v[s.offset[k]];
     const T p = predict(near, s.weight), left = near[POINTS / 2 - 1], right = near[POINTS / 2];
-    return {p, POINTS == 2 || s.flags & TWO_NODES ? slope(left, right) : bend(left, right, p)};
+    return {p, POINTS == 2 || ALONE ? slope(left, right) : bend(left, right, p)};
+}
+template <class T, u32 POINTS> __device__ __forceinline__ Guess<T> guess(const T *v, const Stencil<T, POINTS> &s) {
+    Guess<T> guess = ::guess<false>(v, s);
+    if (POINTS > 2 && s.flags & TWO_NODES) guess.rough = slope(v[s.offset[POINTS / 2 - 1]], v[s.offset[POINTS / 2]]);
+    return guess;
 }
 
 // The prediction of a node that is new on CROSS + 1 axes.
@@ -59,18 +83,10 @@ template <u32 CROSS, u32 POINTS, class T>
 __device__ __forceinline__ T predict(const T *v, const Stencil<T, POINTS> *all, const Node &node, Choice choice, T step) {
     const Guess<T> first = guess(v, all[node.stencil[0]]);
     if (CROSS == 0 || choice.in_order()) return first.p;
+    const Mean<T, false> mean{choice.rule(), choice.alone(node.axes), step};
     const Guess<T> second = guess(v, all[node.stencil[1]]);
-    Guess<T> third = second;
-    if constexpr (CROSS == 2) third = guess(v, all[node.stencil[2]]);
-    // The favoured axis, when the node is new on it, predicts alone.
-    const u32 favoured = choice.favoured();
-    if (favoured > 0 && (node.axes >> (favoured - 1) & 1)) {
-        const u32 before = __popc(node.axes & ((1u << (favoured - 1)) - 1));
-        return before == 0 ? first.p : before == 1 ? second.p : third.p;
-    }
-    const T slack = choice.rule() ? step : Real<T>::from_bits(Real<T>::INFINITE);
-    if constexpr (CROSS == 1) return mean(first, second, slack);
-    else return mean(first, second, third, slack);
+    if constexpr (CROSS == 1) return mean.of(first, second);
+    else return mean.of(first, second, guess(v, all[node.stencil[2]]));
 }
 
 // All nodes of a step that are new on CROSS + 1 axes, by GROUP threads; `node`: the thread's first.

@@ -80,6 +80,12 @@ struct Choice {
     __device__ __forceinline__ bool in_order() const { return byte >= IN_ORDER; }
     // All axes that a node is new on predict it together.
     __device__ __forceinline__ bool is_plain() const { return !rule() && favoured() == 0 && !in_order(); }
+    // Of the axes `axes` on which a node is new, counted from 1, the one that predicts alone; 0: none does.
+    __device__ __forceinline__ u32 alone(u32 axes) const {
+        const u32 axis = favoured() - 1;
+        if (in_order()) return 1;
+        return favoured() > 0 && (axes >> axis & 1) ? 1 + __popc(axes & ((1u << axis) - 1)) : 0;
+    }
 };
 constexpr u32 NO_TILE = 0xffffffffu;
 // Levels of quantization.

@@ -2,11 +2,11 @@
 #include "coarse.cuh"
 #include "fine.cuh"
 
-extern "C" __global__ void __launch_bounds__(128, 8) encode_coarse_16_f32(const TileArguments<float> a) { coarse_tiles<float, 16, 128, 32, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 6) encode_coarse_16_f32(const TileArguments<float> a) { coarse_tiles<float, 16, 2, 128, 32, true>(a); }
 extern "C" __global__ void __launch_bounds__(96, 8) encode_fine_16_f32(const TileArguments<float> a) { fine_tiles<float, 16, 1, 96, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 8) decode_coarse_16_f32(const TileArguments<float> a) { coarse_tiles<float, 16, 128, 32, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 6) decode_coarse_16_f32(const TileArguments<float> a) { coarse_tiles<float, 16, 2, 128, 32, false>(a); }
 extern "C" __global__ void __launch_bounds__(96, 8) decode_fine_16_f32(const TileArguments<float> a) { fine_tiles<float, 16, 1, 96, false>(a); }
-extern "C" __global__ void __launch_bounds__(128, 5) encode_coarse_16_f64(const TileArguments<double> a) { coarse_tiles<double, 16, 128, 32, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 3) encode_coarse_16_f64(const TileArguments<double> a) { coarse_tiles<double, 16, 2, 128, 32, true>(a); }
 extern "C" __global__ void __launch_bounds__(128, 4) encode_fine_16_f64(const TileArguments<double> a) { fine_tiles<double, 16, 1, 128, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 5) decode_coarse_16_f64(const TileArguments<double> a) { coarse_tiles<double, 16, 128, 32, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 3) decode_coarse_16_f64(const TileArguments<double> a) { coarse_tiles<double, 16, 2, 128, 32, false>(a); }
 extern "C" __global__ void __launch_bounds__(128, 4) decode_fine_16_f64(const TileArguments<double> a) { fine_tiles<double, 16, 1, 128, false>(a); }

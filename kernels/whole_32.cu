@@ -2,7 +2,7 @@
 #include "coarse.cuh"
 #include "fine.cuh"
 
-extern "C" __global__ void __launch_bounds__(128, 7) encode_coarse_32_f32(const TileArguments<float> a) { coarse_tiles<float, 32, 128, 128, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 5) encode_coarse_32_f32(const TileArguments<float> a) { coarse_tiles<float, 32, 1, 128, 128, true>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) encode_fine_32_f32(const TileArguments<float> a) { fine_tiles<float, 32, 1, 512, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 7) decode_coarse_32_f32(const TileArguments<float> a) { coarse_tiles<float, 32, 128, 128, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 5) decode_coarse_32_f32(const TileArguments<float> a) { coarse_tiles<float, 32, 1, 128, 128, false>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) decode_fine_32_f32(const TileArguments<float> a) { fine_tiles<float, 32, 1, 512, false>(a); }

@@ -48,6 +48,9 @@ impl TileList {
     }
 }
 
+/// Threads of a block for the nodes of S(1).
+const COARSE_THREADS: u32 = 128;
+
 /// Threads and tiles of a block, blocks of a multiprocessor, and bytes of shared memory of a block.
 struct Launch {
     name: &'static str,
@@ -74,9 +77,19 @@ impl WholeTiles {
     fn tiers(&self, many: bool) -> usize {
         if many { (self.side as usize / 8).pow(3) } else { 0 }
     }
-    /// Shared memory of a tile's nodes of S(1); `many`: there is more than one tier.
+    /// The threads that stay together for the nodes of S(1), and the tiles they take: as in whole_8.cu and so on.
+    fn coarse_group(&self) -> (u32, u32) {
+        match self.side {
+            8 => (32, 8),
+            16 => (32, 2),
+            _ => (COARSE_THREADS, 1),
+        }
+    }
+    /// Shared memory of the nodes of S(1) of the tiles of a group; `many`: there is more than one tier.
     fn coarse_bytes(&self, bytes: usize, many: bool) -> usize {
-        (self.coarse_places * bytes + 2 * self.coarse_symbols + self.tiers(many)).next_multiple_of(16)
+        let tiles = self.coarse_group().1 as usize;
+        let values = (tiles * self.coarse_nodes).next_multiple_of(8) * bytes;
+        (values + tiles * (2 * self.coarse_symbols + self.tiers(many))).next_multiple_of(16)
     }
     /// Shared memory of a block of the kernel of step 0.
     fn fine_bytes(&self, bytes: usize) -> usize {
@@ -196,13 +209,16 @@ impl<T: Real> Pyramid<T> {
             _ => (kernels!("coarse_32"), kernels!("fine_32")),
         };
         let [first, second] = [first, second].map(|kernels| kernel::<T>(kernels, work.encode));
-        let tiles = if whole.side == 32 { 1 } else { 4 };
         let most = match (whole.side, T::DTYPE) {
-            (_, DType::F64) => 5,
-            (32, _) => 7,
-            _ => 8,
+            (8, DType::F32) => 8,
+            (8, _) => 4,
+            (16, DType::F32) => 6,
+            (16, _) => 3,
+            _ => 5,
         };
-        let first = Launch::new(gpu, first, [128, most], tiles, tiles as usize * coarse_bytes);
+        let (threads, tiles) = whole.coarse_group();
+        let groups = COARSE_THREADS / threads;
+        let first = Launch::new(gpu, first, [COARSE_THREADS, most], groups * tiles, groups as usize * coarse_bytes);
         let threads = match (whole.side, T::DTYPE) {
             (32, _) => [512, 1],
             (16, DType::F64) => [128, 4],

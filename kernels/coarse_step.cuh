@@ -1,0 +1,177 @@
+// The nodes of S(1) of a whole tile with evenly spaced nodes, and its steps 1 and coarser (FORMAT.md, "tiles and node sets"), known at compile
+// time.
+#pragma once
+#include "nodes.cuh"
+#include "stencil.cuh"
+
+// An axis of S(1) of a tile of SIDE nodes, by index. Nodes are kept by rank: those of later sets first, so that each set lies close together.
+template <u32 SIDE> struct CoarseAxis {
+    static constexpr u32 LAST = SIDE / 2, NODES = LAST + 1;
+    static __host__ __device__ constexpr u32 position(u32 index) { return index < LAST ? 2 * index : SIDE - 1; }
+    // The last set that a node belongs to.
+    static __host__ __device__ constexpr u32 last_set(u32 index) {
+        if (index == 0 || index == LAST) return 32;
+        u32 set = 1;
+        while ((index >> (set - 1) & 1) == 0) set++;
+        return set;
+    }
+    static __host__ __device__ constexpr u32 rank(u32 index) {
+        u32 before = 0;
+        for (u32 other = 0; other < NODES; other++) {
+            const u32 set = last_set(other), own = last_set(index);
+            before += set > own || (set == own && other < index);
+        }
+        return before;
+    }
+    static __host__ __device__ constexpr u32 index_of(u32 rank) {
+        u32 index = 0;
+        while (CoarseAxis::rank(index) != rank) index++;
+        return index;
+    }
+};
+
+// Numbers below 16 of up to 16 entries, for an index that is not known at compile time.
+template <class F> __host__ __device__ constexpr u64 nibbles(u32 count, F of) {
+    u64 all = 0;
+    for (u32 i = 0; i < count; i++) all |= (u64)of(i) << (4 * i);
+    return all;
+}
+
+// Symbols of the units of the step that adds n nodes of an axis, each unit padded to a multiple of 8.
+template <u32 SIDE> __host__ __device__ constexpr u32 symbols_of_step(u32 n) {
+    // units of an axis: boxes of 16 nodes at step 1, twice as wide from one step to the next
+    const u32 units = n > 4 ? n / 4 : 1, inside = n / units;
+    u32 sum = 0;
+    for (u32 unit = 0; unit < units * units * units; unit++) {
+        u32 old = 1, all = 1;
+        for (u32 at = unit, axis = 0; axis < 3; axis++, at /= units) {
+            const u32 more = at % units == units - 1 ? 1 : 0;
+            old *= inside + more, all *= 2 * inside + more;
+        }
+        sum += (all - old + 7) / 8 * 8;
+    }
+    return sum;
+}
+// Of all steps that add fewer than n nodes of an axis.
+template <u32 SIDE> __host__ __device__ constexpr u32 symbols_before(u32 n) {
+    u32 sum = 0;
+    for (u32 k = 1; k < n; k *= 2) sum += symbols_of_step<SIDE>(k);
+    return sum;
+}
+
+// Nodes of a step that are new on axis `axis` and alike on the others.
+struct CoarseLine {
+    u32 tile, axis;
+    // In the memory of all tiles: where the line begins, and how far apart its ranks are.
+    u32 place, stride;
+    // The number of its first node among the coded nodes of the tile, and how far apart they are.
+    u32 symbol, apart;
+    // Its first tolerance block in the tile, and how far apart they are.
+    u32 block, block_stride;
+    // The first of the other axes on which its nodes are new, and which of the new nodes these are on that one and on the next.
+    u32 second, numbers[2];
+};
+
+// The step with N new nodes of an axis between N + 1 old ones.
+template <u32 SIDE, u32 N> struct CoarseStep {
+    typedef CoarseAxis<SIDE> Axis;
+    static constexpr u32 OLD = N + 1, NODES = 2 * N + 1, HALF = Axis::LAST / (2 * N), EDGE = SIDE / 8;
+    static __host__ __device__ constexpr u32 number() {
+        u32 step = 1;
+        while (HALF >> step) step++;
+        return step;
+    }
+    static constexpr u32 NUMBER = number();
+    // The position of the node at `at` of the step, old ones at even places.
+    static __host__ __device__ constexpr u32 position(u32 at) { return Axis::position(at * HALF); }
+    static __host__ __device__ constexpr u32 old_rank(u32 k) { return Axis::rank(2 * k * HALF); }
+    static __device__ __forceinline__ u32 rank(u32 at) {
+        if (at & 1) return OLD + at / 2;
+        if constexpr (N > 4) return at == 0 ? 0 : at == 2 * N ? 1 : rank_inside(at / 2);
+        constexpr u64 ranks = nibbles(N > 4 ? 1 : OLD, [](u32 k) { return old_rank(k); });
+        return (u32)(ranks >> (2 * at)) & 15;
+    }
+    // Of old node k that is not at an end, where there are eight new ones: 4, then 2 and 6, then 1, 3, 5, 7.
+    static __device__ __forceinline__ u32 rank_inside(u32 k) { return k & 1 ? 5 + k / 2 : k & 2 ? 3 + k / 4 : 2; }
+    // Old nodes before, in raster order.
+    static __device__ __forceinline__ u32 old_before(u32 z, u32 y, u32 x) {
+        const u32 rows = z & 1 ? 0 : (y + 1) / 2 * OLD + (y & 1 ? 0 : (x + 1) / 2);
+        return (z + 1) / 2 * OLD * OLD + rows;
+    }
+    static __device__ __forceinline__ u32 stride(u32 axis) { return axis == 0 ? Axis::NODES * Axis::NODES : axis == 1 ? Axis::NODES : 1; }
+    static __device__ __forceinline__ u32 block_stride(u32 axis) { return axis == 0 ? EDGE * EDGE : axis == 1 ? EDGE : 1; }
+
+    // Lines whose nodes are new on CROSS + 1 axes: along each axis; along the first of two; along the first.
+    static __host__ __device__ constexpr u32 lines(u32 cross) { return cross == 0 ? 3 * OLD * OLD : cross == 1 ? 3 * N * OLD : N * N; }
+    template <u32 CROSS> static __device__ __forceinline__ CoarseLine line(u32 tile, u32 n) {
+        CoarseLine line{};
+        line.tile = tile;
+        // where it stands on the three axes; it begins at 1 of its own
+        u32 at[3];
+        if (CROSS == 0) {
+            const u32 i = n / OLD % OLD * 2, j = n % OLD * 2;
+            line.axis = n / (OLD * OLD);
+            at[0] = line.axis == 0 ? 1 : i, at[1] = line.axis == 1 ? 1 : line.axis == 0 ? i : j, at[2] = line.axis == 2 ? 1 : j;
+        } else if (CROSS == 1) {
+            const u32 old = n / (N * OLD), i = n / OLD % N, j = n % OLD * 2;
+            line.axis = old == 0, line.second = old == 2 ? 1 : 2, line.numbers[0] = i;
+            at[0] = old == 0 ? j : 1, at[1] = old == 0 ? 1 : old == 1 ? j : 2 * i + 1, at[2] = old == 2 ? j : 2 * i + 1;
+        } else {
+            const u32 i = n / N, j = n % N;
+            line.axis = 0, line.second = 1, line.numbers[0] = i, line.numbers[1] = j;
+            at[0] = 1, at[1] = 2 * i + 1, at[2] = 2 * j + 1;
+        }
+        line.place = tile * (Axis::NODES * Axis::NODES * Axis::NODES);
+#pragma unroll
+        for (u32 axis = 0; axis < 3; axis++) {
+            const bool own = axis == line.axis;
+            line.place += own ? 0 : rank(at[axis]) * stride(axis);
+            if (EDGE > 1) line.block += own ? 0 : min(2 * at[axis] * HALF, SIDE - 1) / 8 * block_stride(axis);
+        }
+        line.stride = stride(line.axis), line.block_stride = block_stride(line.axis);
+        line.symbol = symbols_before<SIDE>(N) + (at[0] * NODES + at[1]) * NODES + at[2] - old_before(at[0], at[1], at[2]);
+        line.apart = line.axis == 0 ? 2 * NODES * NODES - OLD * OLD : line.axis == 1 ? 2 * NODES - OLD : 1;
+        return line;
+    }
+};
+
+// The values of a line's old nodes, and guesses at its new ones.
+template <class T, u32 SIDE, u32 N, u32 POINTS> struct CoarseAlong {
+    typedef CoarseStep<SIDE, N> Step;
+    T old[Step::OLD];
+
+    static __host__ __device__ constexpr u32 first(u32 k) { return k + 1 > POINTS / 2 ? k + 1 - POINTS / 2 : 0; }
+    static __host__ __device__ constexpr u32 end(u32 k) { return k + 1 + POINTS / 2 < Step::OLD ? k + 1 + POINTS / 2 : Step::OLD; }
+    // Weight of old node `node` for new node k, in the order of operations that the format fixes.
+    static __host__ __device__ constexpr double weight(u32 k, u32 node) {
+        double w = 1.0;
+        const double x = Step::position(2 * k + 1), own = Step::position(2 * node);
+        for (u32 other = first(k); other < end(k); other++) {
+            if (other == node) continue;
+            const double o = Step::position(2 * other);
+            w *= (x - o) / (own - o);
+        }
+        return w;
+    }
+    __device__ __forceinline__ void load(const T *v, u32 stride) {
+        unroll<Step::OLD>([&](auto k) {
+            constexpr u32 rank = Step::old_rank(decltype(k)::value);
+            old[decltype(k)::value] = v[rank * stride];
+        });
+    }
+    template <u32 K> __device__ __forceinline__ T predict() const {
+        constexpr u32 begin = first(K);
+        constexpr double w0 = weight(K, begin);
+        T p = Real<T>::mul((T)w0, old[begin]);
+        unroll<end(K) - begin - 1>([&](auto j) {
+            constexpr u32 node = first(K) + 1 + decltype(j)::value;
+            constexpr double w = weight(K, node);
+            p = Real<T>::fma((T)w, old[node], p);
+        });
+        return p;
+    }
+    template <u32 K> __device__ __forceinline__ Guess<T> guess() const {
+        const T p = predict<K>(), left = old[K], right = old[K + 1];
+        return {p, POINTS == 2 || N == 1 ? slope(left, right) : bend(left, right, p)};
+    }
+};
