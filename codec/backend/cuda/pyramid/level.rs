@@ -44,14 +44,13 @@ pub struct Level {
     pub whole: Option<WholeTiles>,
 }
 
-/// Whole tiles: the numbers of their shape and of that of their nodes of S(1), and places, symbols and nodes.
+/// Whole tiles: the numbers of their shape and of that of their nodes of S(1), and symbols and nodes.
 #[derive(Clone)]
 pub struct WholeTiles {
     pub side: u32,
     pub shape: u32,
     pub coarse_shape: u32,
     pub symbols: usize,
-    pub coarse_places: usize,
     pub coarse_symbols: usize,
     pub coarse_nodes: usize,
 }
@@ -119,7 +118,6 @@ impl Gathering {
             shape: shape as u32,
             coarse_shape: coarse_shape as u32,
             symbols: whole.nodes as usize,
-            coarse_places: coarse.places as usize,
             coarse_symbols: coarse.nodes as usize,
             coarse_nodes: (side / 2 + 1).pow(3),
         })
