@@ -81,7 +81,7 @@ template <u32 SIDE, u32 N> struct CoarseStep {
         while (HALF >> step) step++;
         return step;
     }
-    static constexpr u32 NUMBER = number();
+    static constexpr u32 NUMBER = number(), SYMBOLS_BEFORE = symbols_before<SIDE>(N);
     // The position of the node at `at` of the step, old ones at even places.
     static __host__ __device__ constexpr u32 position(u32 at) { return Axis::position(at * HALF); }
     static __host__ __device__ constexpr u32 old_rank(u32 k) { return Axis::rank(2 * k * HALF); }
@@ -129,7 +129,7 @@ template <u32 SIDE, u32 N> struct CoarseStep {
             if (EDGE > 1) line.block += own ? 0 : min(2 * at[axis] * HALF, SIDE - 1) / 8 * block_stride(axis);
         }
         line.stride = stride(line.axis), line.block_stride = block_stride(line.axis);
-        line.symbol = symbols_before<SIDE>(N) + (at[0] * NODES + at[1]) * NODES + at[2] - old_before(at[0], at[1], at[2]);
+        line.symbol = SYMBOLS_BEFORE + (at[0] * NODES + at[1]) * NODES + at[2] - old_before(at[0], at[1], at[2]);
         line.apart = line.axis == 0 ? 2 * NODES * NODES - OLD * OLD : line.axis == 1 ? 2 * NODES - OLD : 1;
         return line;
     }

@@ -290,8 +290,10 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
             const u32 i = thread + k * THREADS;
             if (i >= TILES * COLUMNS) break;
             T *to = v + a.columns[i];
-#pragma unroll
-            for (u32 z = 0; z < Size::AXIS; z++) to[CoarseAxis<SIDE>::position(CoarseAxis<SIDE>::index_of(z)) * M::Z] = coarse[k][z];
+            unroll<Size::AXIS>([&](auto rank) {
+                constexpr u32 RANK = decltype(rank)::value, z = CoarseAxis<SIDE>::position(CoarseAxis<SIDE>::index_of(RANK));
+                to[z * M::Z] = coarse[k][RANK];
+            });
         }
     }
     // Step 0; `next`: see `ask_for`. Returns the choice of the next tiles.

@@ -82,7 +82,7 @@ template <class T, u32 GROUP, bool ENCODE> struct AnyTile : TileWork<T, GROUP, E
         sync();
         this->load_corners();
         sync();
-        this->sweep_steps(0);
+        this->sweep_steps();
         if (ENCODE) this->copy_symbols(symbols, q);
         if (a.result) store_values();
         sync();

@@ -76,12 +76,12 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCOD
     }
     // The thread's first node of a list.
     __device__ __forceinline__ Node fetch(const Step &step) const { return a.nodes[step.first + (thread < step.count ? thread : 0)]; }
-    // The steps of the shape, of which the finest is step `finest` of the tile. Nodes new on one axis, then on two, then on three: only
+    // Nodes new on one axis, then on two, then on three: only
     // these groups depend on each other.
-    template <u32 POINTS> __device__ __forceinline__ void sweep(u32 finest) {
+    template <u32 POINTS> __device__ __forceinline__ void sweep() {
 #pragma unroll 1
         for (u32 s = shape.steps; s-- > 0;) {
-            quantizers = quantizers_of(a, choice, s + finest);
+            quantizers = quantizers_of(a, choice, s);
             only = quantizers[0];
             const Step *step = a.steps + shape.first_step + 3 * s;
             // what the next list begins with is asked for before the wait
@@ -97,10 +97,10 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCOD
             sync();
         }
     }
-    __device__ __forceinline__ void sweep_steps(u32 finest) {
-        if (choice.points() == 1) sweep<4>(finest);
-        else if (choice.points() == 0) sweep<2>(finest);
-        else sweep<6>(finest);
+    __device__ __forceinline__ void sweep_steps() {
+        if (choice.points() == 1) sweep<4>();
+        else if (choice.points() == 0) sweep<2>();
+        else sweep<6>();
     }
     __device__ __forceinline__ void load_corners() {
         const u32 z = thread >> 2, y = thread >> 1 & 1, x = thread & 1;

@@ -32,6 +32,8 @@ pub(super) struct Gpu {
     pub context: Arc<CudaContext>,
     /// The stream of all kernels.
     pub stream: Arc<CudaStream>,
+    /// The stream of kernels beside those: see [`Gpu::fork`].
+    second: Arc<CudaStream>,
     /// The streams of the values of frames on their way to the device and back, so that copies and kernels overlap.
     pub copy_in: Arc<CudaStream>,
     pub copy_out: Arc<CudaStream>,
@@ -91,7 +93,7 @@ impl Gpu {
         // SAFETY: every cross-stream dependency of this backend is expressed by its own events.
         unsafe { context.disable_event_tracking() };
         let new_stream = || context.new_stream().map_err(failed("creating a stream"));
-        let (stream, copy_in, copy_out) = (new_stream()?, new_stream()?, new_stream()?);
+        let (stream, second, copy_in, copy_out) = (new_stream()?, new_stream()?, new_stream()?, new_stream()?);
         let loaded = |m: &'static Module| Ok((m.source, load(&context, m, capability)?));
         // where NVRTC compiles them, one after the other takes a minute and a half
         let modules = MODULES.par_iter().map(loaded).collect::<Result<_>>()?;
@@ -109,6 +111,7 @@ impl Gpu {
         Ok(Self {
             context,
             stream,
+            second,
             copy_in,
             copy_out,
             incoming: Mutex::default(),
@@ -157,6 +160,40 @@ impl Gpu {
         shared: usize,
         arguments: &A,
     ) -> Result<()> {
+        // SAFETY: the caller vouches for the arguments.
+        unsafe { self.launch_on(&self.stream, kernel, grid, block, shared, arguments) }
+    }
+
+    /// A stream for work beside what is queued on the stream of all kernels from now on, until [`Gpu::join`]. While kernels are timed one by
+    /// one it is that stream itself.
+    pub fn fork(&self) -> Result<Arc<CudaStream>> {
+        if self.is_profiling() {
+            return Ok(self.stream.clone());
+        }
+        let queued = self.event_on(&self.stream)?;
+        self.second.wait(&queued).map_err(failed("ordering streams"))?;
+        Ok(self.second.clone())
+    }
+
+    /// What is queued from now on waits for `forked` as well.
+    pub fn join(&self, forked: &CudaStream) -> Result<()> {
+        let queued = self.event_on(forked)?;
+        self.stream.wait(&queued).map_err(failed("ordering streams"))
+    }
+
+    /// [`Gpu::launch`] on another stream.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn launch_on<A: DeviceRepr>(
+        &self,
+        stream: &CudaStream,
+        kernel: &'static str,
+        grid: u32,
+        block: u32,
+        shared: usize,
+        arguments: &A,
+    ) -> Result<()> {
         if grid == 0 {
             return Ok(());
         }
@@ -164,7 +201,7 @@ impl Gpu {
         let config = LaunchConfig { grid_dim: (grid, 1, 1), block_dim: (block, 1, 1), shared_mem_bytes: shared as u32 };
         self.observed(kernel, || {
             // SAFETY: the caller vouches for the arguments.
-            unsafe { self.stream.launch_builder(&function).arg(arguments).launch(config) }.map_err(failed(kernel))?;
+            unsafe { stream.launch_builder(&function).arg(arguments).launch(config) }.map_err(failed(kernel))?;
             Ok(())
         })
     }

@@ -50,10 +50,13 @@ impl Gpu {
         Ok(sums)
     }
 
+    pub(super) fn is_profiling(&self) -> bool {
+        self.profile.launches.lock().unwrap_or_else(|e| e.into_inner()).is_some()
+    }
+
     /// Runs one launch, between two events while profiling.
     pub(super) fn observed(&self, name: &'static str, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        let profiling = self.profile.launches.lock().unwrap_or_else(|e| e.into_inner()).is_some();
-        if !profiling {
+        if !self.is_profiling() {
             return launch();
         }
         let start = self.event()?;

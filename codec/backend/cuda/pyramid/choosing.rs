@@ -11,6 +11,7 @@ use crate::transform::pyramid::plan::ArrayPlan;
 use crate::transform::pyramid::probe::{Probe, probes};
 use crate::volume::DType;
 use crate::{Region, Result};
+use cudarc::driver::CudaStream;
 
 /// The nodes of a chunk at which predictions are compared, on the device.
 pub struct Choosing {
@@ -45,11 +46,12 @@ impl Choosing {
         Ok(Self { memory, first, count, active })
     }
 
-    /// Queues the choices of the chunks of the frame's slab `region`, dense at device address `values`, to `choices`; the
+    /// Queues, on `stream`, the choices of the chunks of the frame's slab `region`, dense at device address `values`, to `choices`; the
     /// tiers of the frame are there.
     pub fn run<T: Real>(
         &self,
         gpu: &Gpu,
+        stream: &CudaStream,
         (frame, plan): (&Stage<T>, &ArrayPlan<T>),
         (region, values): (&Region, u64),
         quantizers: u64,
@@ -87,7 +89,7 @@ impl Choosing {
         };
         let name = if T::DTYPE == DType::F32 { "choose_chunks_f32" } else { "choose_chunks_f64" };
         // SAFETY: values, tiers and choices were reserved for this frame; probes lie inside their chunk.
-        unsafe { gpu.launch(name, chunks.iter().product::<usize>() as u32, 256, 0, &arguments) }
+        unsafe { gpu.launch_on(stream, name, chunks.iter().product::<usize>() as u32, 256, 0, &arguments) }
     }
 }
 

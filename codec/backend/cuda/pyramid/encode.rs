@@ -7,6 +7,7 @@ use crate::params::Points;
 use crate::transform::pyramid::Real;
 use crate::volume::Field;
 use crate::{Region, Result};
+use cudarc::driver::CudaStream;
 use std::ops::Range;
 
 /// Encoded chunks of a worklist.
@@ -57,10 +58,13 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].
     pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
-        self.gather(gpu, 0)?;
         self.reset(gpu, points)?;
-        self.choose(gpu, &self.stages[0].whole(), self.stages[0].values.address(gpu), points)?;
-        self.encode_corner_tiles(gpu)?;
+        // few blocks, which wait for each other, beside many
+        let beside = gpu.fork()?;
+        let chosen = self.choose(gpu, &beside, &self.stages[0].whole(), self.stages[0].values.address(gpu), points);
+        let corners = self.gather(gpu, 0).and_then(|()| self.encode_corner_tiles(gpu));
+        gpu.join(&beside)?;
+        chosen.and(corners)?;
         if self.stages[0].plan.is_some() {
             let work = self.stages[0].work(true, 0);
             self.run_tiles(gpu, 0, &work)?;
@@ -80,7 +84,7 @@ impl<T: Real> Pyramid<T> {
     /// values stand at device address `values`.
     pub fn encode_slab(&mut self, gpu: &Gpu, region: &Region, values: u64, points: Points) -> Result<()> {
         self.reset(gpu, points)?;
-        self.choose(gpu, region, values, points)?;
+        self.choose(gpu, &gpu.stream, region, values, points)?;
         let stage = &self.stages[0];
         let before = (region.lo[0] * stage.n[1] + region.lo[1]) * stage.n[2] + region.lo[2];
         let values = Some(values.wrapping_sub((before * T::BYTES) as u64));
@@ -89,14 +93,14 @@ impl<T: Real> Pyramid<T> {
         self.encode_symbols(gpu)
     }
 
-    fn choose(&self, gpu: &Gpu, region: &Region, values: u64, points: Points) -> Result<()> {
+    fn choose(&self, gpu: &Gpu, stream: &CudaStream, region: &Region, values: u64, points: Points) -> Result<()> {
         if self.planes.is_some() {
             return Ok(());
         }
         let stage = &self.stages[0];
         let (Some(choosing), Some(plan)) = (&self.choosing, &stage.plan) else { return Ok(()) };
         let choices = self.coding.choices(gpu) + stage.span.chunks.start as u64;
-        choosing.run(gpu, (stage, plan), (region, values), self.quantizers.address(gpu), choices, points)
+        choosing.run(gpu, stream, (stage, plan), (region, values), self.quantizers.address(gpu), choices, points)
     }
 
     fn encode_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {

@@ -82,7 +82,11 @@ impl Tables {
         let strides = [ny * stride_y + padding, stride_y, 1];
         let places = (nz - 1) * strides[0] + (ny - 1) * stride_y + nx;
         let offsets = [0, 1, 2].map(|axis: usize| {
-            let ranks = ranks(&members[axis], &plan.axes[axis].steps[set.min(plan.axes[axis].steps.len())..], set > 0 || axis > 0);
+            let ranks = ranks(
+                &members[axis],
+                &plan.axes[axis].steps[set.min(plan.axes[axis].steps.len())..],
+                set > 0 || axis > 0,
+            );
             self.add_offsets(plan.dims[axis], &members[axis], &ranks, strides[axis])
         });
         let (first_step, first_stencil) = (self.steps.len() as u32, self.stencil_count);
