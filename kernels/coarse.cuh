@@ -77,12 +77,15 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         if constexpr (N > 4) return a.coded_at[shape.coded_at + line.place - line.tile * ALL + (N + 1 + k) * line.stride];
         else return line.symbol + k * line.apart;
     }
-    __device__ __forceinline__ void load_quantizers(const CoarseLine &line, Quantizer<T> (&of_block)[EDGE]) const {
+    // Of line n of its tile.
+    template <u32 CROSS, u32 N> __device__ __forceinline__ void load_quantizers(const CoarseLine &line, u32 n, Quantizer<T> (&of_block)[EDGE]) const {
 #pragma unroll
         for (u32 b = 0; b < EDGE; b++) of_block[b] = only;
         if (a.tier_count == 1) return;
+        u32 distance;
+        const u32 first = line.tile * BLOCKS + CoarseStep<SIDE, N>::template block<CROSS>(line, n, distance);
 #pragma unroll
-        for (u32 b = 0; b < EDGE; b++) of_block[b] = this->quantizer(line.tile * BLOCKS + line.block + b * line.block_stride);
+        for (u32 b = 0; b < EDGE; b++) of_block[b] = this->quantizer(first + b * distance);
     }
     // Quantizes or rebuilds the nodes of a line from their predictions. Exact nodes, which are rare, come after the others.
     template <u32 N> __device__ __forceinline__ void visit(const CoarseLine &line, const T (&p)[N], const Quantizer<T> (&of_block)[EDGE]) {
@@ -119,7 +122,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
             if (!(taking >> (n / LINES) & 1)) continue;
             const CoarseLine line = Grid::template line<CROSS>(n / LINES, n % LINES);
             Quantizer<T> of_block[EDGE];
-            load_quantizers(line, of_block);
+            load_quantizers<CROSS, N>(line, n % LINES, of_block);
             CoarseAlong<T, SIDE, N, POINTS> own;
             own.load(v + line.place, line.stride);
             T p[N];
@@ -141,18 +144,23 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         }
         sync();
     }
-    // The step with N new nodes of an axis, and all finer ones.
-    template <u32 N, u32 POINTS, bool PLAIN> __device__ __forceinline__ void steps() {
+    template <u32 N, u32 POINTS, bool PLAIN> __device__ __forceinline__ void step() {
         quantizers = quantizers_of(a, choice, CoarseStep<SIDE, N>::NUMBER);
         only = quantizers[0];
         pass<0, N, POINTS, PLAIN>();
         pass<1, N, POINTS, PLAIN>();
         pass<2, N, POINTS, PLAIN>();
-        if constexpr (4 * N < SIDE) steps<2 * N, POINTS, PLAIN>();
     }
-    template <u32 POINTS> __device__ __forceinline__ void sweep() {
-        if (choice.is_plain()) steps<1, POINTS, true>();
-        else steps<1, POINTS, false>();
+    // The step with N new nodes of an axis, and all finer ones. Only the finest, which has most nodes, has code of its own for the plain mean.
+    template <u32 N, u32 POINTS> __device__ __forceinline__ void sweep() {
+        if constexpr (4 * N < SIDE) {
+            step<N, POINTS, false>();
+            sweep<2 * N, POINTS>();
+        } else if (choice.is_plain()) {
+            step<N, POINTS, true>();
+        } else {
+            step<N, POINTS, false>();
+        }
     }
     // Tiles that chose alike together; `own`: the choice of tile number `thread`, if there is one.
     __device__ __forceinline__ void sweep_all(u32 own) {
@@ -165,9 +173,9 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
                 taking = __ballot_sync(FULL, own == choice.byte);
             }
             left &= ~taking;
-            if (choice.points() == 1) sweep<4>();
-            else if (choice.points() == 0) sweep<2>();
-            else sweep<6>();
+            if (choice.points() == 1) sweep<1, 4>();
+            else if (choice.points() == 0) sweep<1, 2>();
+            else sweep<1, 6>();
         }
     }
     // The tiles from number `first` of the list on.

@@ -66,8 +66,6 @@ struct CoarseLine {
     u32 place, stride;
     // The number of its first node among the coded nodes of the tile, and how far apart they are.
     u32 symbol, apart;
-    // Its first tolerance block in the tile, and how far apart they are.
-    u32 block, block_stride;
     // The first of the other axes on which its nodes are new, and which of the new nodes these are on that one and on the next.
     u32 second, numbers[2];
 };
@@ -85,53 +83,66 @@ template <u32 SIDE, u32 N> struct CoarseStep {
     // The position of the node at `at` of the step, old ones at even places.
     static __host__ __device__ constexpr u32 position(u32 at) { return Axis::position(at * HALF); }
     static __host__ __device__ constexpr u32 old_rank(u32 k) { return Axis::rank(2 * k * HALF); }
-    static __device__ __forceinline__ u32 rank(u32 at) {
-        if (at & 1) return OLD + at / 2;
-        if constexpr (N > 4) return at == 0 ? 0 : at == 2 * N ? 1 : rank_inside(at / 2);
-        constexpr u64 ranks = nibbles(N > 4 ? 1 : OLD, [](u32 k) { return old_rank(k); });
-        return (u32)(ranks >> (2 * at)) & 15;
+    static __device__ __forceinline__ u32 rank_of_old(u32 k) {
+        // 4, then 2 and 6, then 1, 3, 5, 7 follow the ends
+        if constexpr (N > 4) return k == 0 ? 0 : k == N ? 1 : k & 1 ? 5 + k / 2 : k & 2 ? 3 + k / 4 : 2;
+        constexpr u64 ranks = nibbles(N > 4 ? 1 : OLD, [](u32 i) { return old_rank(i); });
+        return (u32)(ranks >> (4 * k)) & 15;
     }
-    // Of old node k that is not at an end, where there are eight new ones: 4, then 2 and 6, then 1, 3, 5, 7.
-    static __device__ __forceinline__ u32 rank_inside(u32 k) { return k & 1 ? 5 + k / 2 : k & 2 ? 3 + k / 4 : 2; }
-    // Old nodes before, in raster order.
-    static __device__ __forceinline__ u32 old_before(u32 z, u32 y, u32 x) {
-        const u32 rows = z & 1 ? 0 : (y + 1) / 2 * OLD + (y & 1 ? 0 : (x + 1) / 2);
-        return (z + 1) / 2 * OLD * OLD + rows;
-    }
-    static __device__ __forceinline__ u32 stride(u32 axis) { return axis == 0 ? Axis::NODES * Axis::NODES : axis == 1 ? Axis::NODES : 1; }
-    static __device__ __forceinline__ u32 block_stride(u32 axis) { return axis == 0 ? EDGE * EDGE : axis == 1 ? EDGE : 1; }
+    static __device__ __forceinline__ u32 stride(u32 axis) { return pick(axis, Z, Y, 1); }
+    static __device__ __forceinline__ u32 pick(u32 which, u32 a, u32 b, u32 c) { return which == 0 ? a : which == 1 ? b : c; }
 
+    // Distances of places; of numbers of coded nodes from a new node of an axis to the next, which depend on whether the node is old on the axes
+    // before: so many are old in a plane or a row.
+    static constexpr u32 Y = Axis::NODES, Z = Y * Y, PLANE = OLD * OLD;
+    static constexpr u32 BY_PLANE = 2 * NODES * NODES - PLANE, BY_ROW = 2 * NODES, BY_OLD_ROW = BY_ROW - OLD;
     // Lines whose nodes are new on CROSS + 1 axes: along each axis; along the first of two; along the first.
     static __host__ __device__ constexpr u32 lines(u32 cross) { return cross == 0 ? 3 * OLD * OLD : cross == 1 ? 3 * N * OLD : N * N; }
     template <u32 CROSS> static __device__ __forceinline__ CoarseLine line(u32 tile, u32 n) {
         CoarseLine line{};
         line.tile = tile;
-        // where it stands on the three axes; it begins at 1 of its own
-        u32 at[3];
         if (CROSS == 0) {
-            const u32 i = n / OLD % OLD * 2, j = n % OLD * 2;
-            line.axis = n / (OLD * OLD);
-            at[0] = line.axis == 0 ? 1 : i, at[1] = line.axis == 1 ? 1 : line.axis == 0 ? i : j, at[2] = line.axis == 2 ? 1 : j;
+            // old nodes i and j of the other axes
+            const u32 axis = n / (OLD * OLD), i = n / OLD % OLD, j = n % OLD;
+            line.axis = axis;
+            line.place = rank_of_old(i) * (axis == 0 ? Y : Z) + rank_of_old(j) * (axis == 2 ? Y : 1);
+            line.symbol = pick(axis, NODES * NODES - PLANE, NODES - OLD, 0) + i * (axis == 0 ? BY_ROW : BY_PLANE) + j * (axis == 2 ? BY_OLD_ROW : 2);
         } else if (CROSS == 1) {
-            const u32 old = n / (N * OLD), i = n / OLD % N, j = n % OLD * 2;
+            // new node i of one of the other axes, old node j of axis `old`
+            const u32 old = n / (N * OLD), i = n / OLD % N, j = n % OLD;
             line.axis = old == 0, line.second = old == 2 ? 1 : 2, line.numbers[0] = i;
-            at[0] = old == 0 ? j : 1, at[1] = old == 0 ? 1 : old == 1 ? j : 2 * i + 1, at[2] = old == 2 ? j : 2 * i + 1;
+            line.place = (OLD + i) * (old == 2 ? Y : 1) + rank_of_old(j) * pick(old, Z, Y, 1);
+            line.symbol = pick(old, NODES + 1 - OLD, NODES * NODES + 1 - PLANE, NODES * NODES + NODES - PLANE) + i * (old == 2 ? BY_ROW : 2) +
+                          j * pick(old, BY_PLANE, BY_ROW, 2);
         } else {
             const u32 i = n / N, j = n % N;
             line.axis = 0, line.second = 1, line.numbers[0] = i, line.numbers[1] = j;
-            at[0] = 1, at[1] = 2 * i + 1, at[2] = 2 * j + 1;
+            line.place = (OLD + i) * Y + OLD + j;
+            line.symbol = NODES * NODES + NODES + 1 - PLANE + i * BY_ROW + j * 2;
         }
-        line.place = tile * (Axis::NODES * Axis::NODES * Axis::NODES);
+        line.place += tile * (Z * Y);
+        line.symbol += SYMBOLS_BEFORE;
+        line.stride = stride(line.axis), line.apart = pick(line.axis, BY_PLANE, BY_OLD_ROW, 1);
+        return line;
+    }
+    // The first tolerance block of a line in its tile, and how far apart they are.
+    template <u32 CROSS> static __device__ __forceinline__ u32 block(const CoarseLine &line, u32 n, u32 &distance) {
+        const u32 old = n / (N * OLD), i = n / OLD % OLD * 2, j = n % OLD * 2;
+        u32 at[3];
+        if (CROSS == 0) {
+            at[0] = i, at[1] = line.axis == 0 ? i : j, at[2] = j;
+        } else if (CROSS == 1) {
+            at[0] = j, at[1] = old == 1 ? j : 2 * line.numbers[0] + 1, at[2] = old == 2 ? j : 2 * line.numbers[0] + 1;
+        } else {
+            at[0] = 0, at[1] = 2 * line.numbers[0] + 1, at[2] = 2 * line.numbers[1] + 1;
+        }
+        distance = pick(line.axis, EDGE * EDGE, EDGE, 1);
+        u32 first = 0;
 #pragma unroll
         for (u32 axis = 0; axis < 3; axis++) {
-            const bool own = axis == line.axis;
-            line.place += own ? 0 : rank(at[axis]) * stride(axis);
-            if (EDGE > 1) line.block += own ? 0 : min(2 * at[axis] * HALF, SIDE - 1) / 8 * block_stride(axis);
+            if (axis != line.axis) first += min(2 * at[axis] * HALF, SIDE - 1) / 8 * pick(axis, EDGE * EDGE, EDGE, 1);
         }
-        line.stride = stride(line.axis), line.block_stride = block_stride(line.axis);
-        line.symbol = SYMBOLS_BEFORE + (at[0] * NODES + at[1]) * NODES + at[2] - old_before(at[0], at[1], at[2]);
-        line.apart = line.axis == 0 ? 2 * NODES * NODES - OLD * OLD : line.axis == 1 ? 2 * NODES - OLD : 1;
-        return line;
+        return first;
     }
 };
 
