@@ -131,13 +131,16 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
             } else {
                 const Stencil<T, POINTS> second = all[step[line.second].stencils + line.numbers[0]];
                 const Stencil<T, POINTS> third = all[step[2].stencils + line.numbers[1]];
+                const Means<T> means{choice};
                 const u32 alone = PLAIN ? 0 : choice.alone(CROSS == 2 ? 7 : 1u << line.axis | 1u << line.second);
                 unroll<N>([&](auto k) {
                     constexpr u32 K = decltype(k)::value, block = Grid::position(2 * K + 1) / 8;
                     const T *at = v + line.place + (N + 1 + K) * line.stride;
-                    const Mean<T, PLAIN> mean{choice.rule(), alone, of_block[block].step};
-                    if constexpr (CROSS == 1) p[K] = mean.of(own.template guess<K>(), guess<N == 1>(at, second));
-                    else p[K] = mean.of(own.template guess<K>(), guess<N == 1>(at, second), guess<N == 1>(at, third));
+                    const auto b = guess<N == 1>(at, second);
+                    if constexpr (CROSS == 1 && PLAIN) p[K] = mean(own.template predict<K>(), b.p);
+                    else if constexpr (CROSS == 1) p[K] = means.of(alone, own.template guess<K>(), b, of_block[block].step);
+                    else if constexpr (PLAIN) p[K] = mean(own.template predict<K>(), b.p, guess<N == 1>(at, third).p);
+                    else p[K] = means.of(alone, own.template guess<K>(), b, guess<N == 1>(at, third), of_block[block].step);
                 });
             }
             visit<N>(line, p, of_block);

@@ -81,37 +81,6 @@ template <class T, u32 SIDE, u32 POINTS> struct Across {
     }
 };
 
-// What a chunk chose beside the number of points.
-template <class T> struct Means {
-    Choice choice;
-    // Of the axes `axes` on which a node is new, one more than the number of the one that predicts alone; 0: none does.
-    __device__ __forceinline__ u32 alone(u32 axes) const {
-        const u32 favoured = choice.favoured();
-        if (choice.in_order()) return 1;
-        if (favoured == 0 || (axes >> (favoured - 1) & 1) == 0) return 0;
-        return 1 + __popc(axes & ((1u << (favoured - 1)) - 1));
-    }
-    __device__ __forceinline__ T slack(T step) const { return choice.rule() ? step : Real<T>::from_bits(Real<T>::INFINITE); }
-    // As `mean`, but without a branch.
-    __device__ __forceinline__ T of(u32 alone, const Guess<T> &a, const Guess<T> &b, T step) const {
-        typedef Real<T> R;
-        const T rough_a = R::abs(a.rough), rough_b = R::abs(b.rough);
-        const T limit = R::fma(R::min(rough_a, rough_b), (T)2, slack(step));
-        const bool only_a = alone == 1 || (alone == 0 && rough_b > limit), only_b = alone == 2 || (alone == 0 && rough_a > limit);
-        T p = mean(a.p, b.p);
-        keep_whole(p);
-        p = only_a ? a.p : p;
-        return only_b ? b.p : p;
-    }
-    __device__ __forceinline__ T of(u32 alone, const Guess<T> &a, const Guess<T> &b, const Guess<T> &c, T step) const {
-        T p = mean(a, b, c, slack(step));
-        keep_whole(p);
-        p = alone == 1 ? a.p : p;
-        p = alone == 2 ? b.p : p;
-        return alone == 3 ? c.p : p;
-    }
-};
-
 // The quantizers of a line's tolerance blocks.
 template <class T, u32 BLOCKS> struct Quantizers {
     Quantizer<T> of_block[BLOCKS];
@@ -200,7 +169,7 @@ template <class T, u32 SIDE, u32 POINTS, bool PLAIN, class W> struct FineStep {
         steps.load(work, line.tier(), block_distance(AXIS));
         Along<T, SIDE, POINTS> own;
         own.template load<PLACES>(work.v + line.place());
-        const u32 alone = PLAIN ? 0 : means.alone(axes);
+        const u32 alone = PLAIN ? 0 : means.choice.alone(axes);
         T p[NEW];
         unroll<NEW>([&](auto k) {
             constexpr u32 K = decltype(k)::value, at = FIRST + K * STEP;
@@ -221,7 +190,7 @@ template <class T, u32 SIDE, u32 POINTS, bool PLAIN, class W> struct FineStep {
         second.load(work.v + (line.place() - M::NEW_YX + M::NEW_Y + (OLD - NEW) * y - x), stencils, x, 1);
         Along<T, SIDE, POINTS> own;
         own.template load<PLACES>(work.v + line.place());
-        const u32 alone = PLAIN ? 0 : means.alone(7);
+        const u32 alone = PLAIN ? 0 : means.choice.alone(7);
         T p[NEW];
         unroll<NEW>([&](auto k) {
             constexpr u32 K = decltype(k)::value, at = PLACES::FIRST + K * PLACES::NEW_STEP;

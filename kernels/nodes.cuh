@@ -26,13 +26,6 @@ template <class T> __device__ __forceinline__ T mean(T a, T b, T c) {
     return Real<T>::mul(Real<T>::add(Real<T>::add(a, b), c), (T)(1.0 / 3.0));
 }
 // The mean without axes that are much rougher here than another. There, the mean of all is taken when `slack` is infinite.
-template <class T> __device__ __forceinline__ T mean(const Guess<T> &a, const Guess<T> &b, T slack) {
-    typedef Real<T> R;
-    const T rough_a = R::abs(a.rough), rough_b = R::abs(b.rough);
-    const T limit = R::fma(R::min(rough_a, rough_b), (T)2, slack);
-    const T both = mean(a.p, b.p);
-    return rough_a > limit ? b.p : rough_b > limit ? a.p : both;
-}
 template <class T> __device__ __forceinline__ T mean(const Guess<T> &a, const Guess<T> &b, const Guess<T> &c, T slack) {
     typedef Real<T> R;
     const T rough_a = R::abs(a.rough), rough_b = R::abs(b.rough), rough_c = R::abs(c.rough);
@@ -45,22 +38,27 @@ template <class T> __device__ __forceinline__ T mean(const Guess<T> &a, const Gu
     return R::mul(sum, two ? (T)1 : any ? (T)0.5 : (T)(1.0 / 3.0));
 }
 
-// How predictions along the axes on which a node is new become one. PLAIN: by their mean, whatever else stands here.
-template <class T, bool PLAIN> struct Mean {
-    // The roughness rule; which of the axes predicts alone, counted from 1, or 0; the step of the node.
-    bool rule;
-    u32 alone;
-    T step;
-    __device__ __forceinline__ T slack() const { return rule ? step : Real<T>::from_bits(Real<T>::INFINITE); }
-    __device__ __forceinline__ T of(const Guess<T> &a, const Guess<T> &b) const {
-        if (PLAIN) return mean(a.p, b.p);
-        const T p = mean(a, b, slack());
-        return alone == 0 ? p : alone == 1 ? a.p : b.p;
+// What a chunk chose beside the number of points.
+template <class T> struct Means {
+    Choice choice;
+    __device__ __forceinline__ T slack(T step) const { return choice.rule() ? step : Real<T>::from_bits(Real<T>::INFINITE); }
+    // `alone`: which of the axes predicts alone, counted from 1; 0: none does. Without branches.
+    __device__ __forceinline__ T of(u32 alone, const Guess<T> &a, const Guess<T> &b, T step) const {
+        typedef Real<T> R;
+        const T rough_a = R::abs(a.rough), rough_b = R::abs(b.rough);
+        const T limit = R::fma(R::min(rough_a, rough_b), (T)2, slack(step));
+        const bool only_a = alone == 1 || (alone == 0 && rough_b > limit), only_b = alone == 2 || (alone == 0 && rough_a > limit);
+        T p = mean(a.p, b.p);
+        keep_whole(p);
+        p = only_a ? a.p : p;
+        return only_b ? b.p : p;
     }
-    __device__ __forceinline__ T of(const Guess<T> &a, const Guess<T> &b, const Guess<T> &c) const {
-        if (PLAIN) return mean(a.p, b.p, c.p);
-        const T p = mean(a, b, c, slack());
-        return alone == 0 ? p : alone == 1 ? a.p : alone == 2 ? b.p : c.p;
+    __device__ __forceinline__ T of(u32 alone, const Guess<T> &a, const Guess<T> &b, const Guess<T> &c, T step) const {
+        T p = mean(a, b, c, slack(step));
+        keep_whole(p);
+        p = alone == 1 ? a.p : p;
+        p = alone == 2 ? b.p : p;
+        return alone == 3 ? c.p : p;
     }
 };
 
@@ -83,10 +81,11 @@ template <u32 CROSS, u32 POINTS, class T>
 __device__ __forceinline__ T predict(const T *v, const Stencil<T, POINTS> *all, const Node &node, Choice choice, T step) {
     const Guess<T> first = guess(v, all[node.stencil[0]]);
     if (CROSS == 0 || choice.in_order()) return first.p;
-    const Mean<T, false> mean{choice.rule(), choice.alone(node.axes), step};
+    const Means<T> means{choice};
+    const u32 alone = choice.alone(node.axes);
     const Guess<T> second = guess(v, all[node.stencil[1]]);
-    if constexpr (CROSS == 1) return mean.of(first, second);
-    else return mean.of(first, second, guess(v, all[node.stencil[2]]));
+    if constexpr (CROSS == 1) return means.of(alone, first, second, step);
+    else return means.of(alone, first, second, guess(v, all[node.stencil[2]]), step);
 }
 
 // All nodes of a step that are new on CROSS + 1 axes, by GROUP threads; `node`: the thread's first.
