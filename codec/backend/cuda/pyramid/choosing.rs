@@ -50,8 +50,7 @@ impl Choosing {
     /// tiers of the frame are there.
     pub fn run<T: Real>(
         &self,
-        gpu: &Gpu,
-        stream: &CudaStream,
+        (gpu, stream): (&Gpu, &CudaStream),
         (frame, plan): (&Stage<T>, &ArrayPlan<T>),
         (region, values): (&Region, u64),
         quantizers: u64,

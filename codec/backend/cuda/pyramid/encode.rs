@@ -100,7 +100,7 @@ impl<T: Real> Pyramid<T> {
         let stage = &self.stages[0];
         let (Some(choosing), Some(plan)) = (&self.choosing, &stage.plan) else { return Ok(()) };
         let choices = self.coding.choices(gpu) + stage.span.chunks.start as u64;
-        choosing.run(gpu, stream, (stage, plan), (region, values), self.quantizers.address(gpu), choices, points)
+        choosing.run((gpu, stream), (stage, plan), (region, values), self.quantizers.address(gpu), choices, points)
     }
 
     fn encode_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {
