@@ -3,3 +3,4 @@
 pub mod class;
 pub mod huffman;
 pub mod planes;
+mod reader;

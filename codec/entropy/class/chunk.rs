@@ -6,6 +6,7 @@ use super::rans::{MAX_LANES, SLACK};
 use super::slots::Slots;
 use super::stream::{StreamParts, encode_stream};
 use super::symbols::{ChunkLayout, ChunkSymbols};
+use crate::entropy::reader::Reader;
 use crate::{Error, Result};
 
 /// Most streams of a chunk.
@@ -140,20 +141,4 @@ fn read_sizes(streams: usize, reader: &mut Reader) -> Result<Vec<[usize; 4]>> {
         *size = u32::from_le_bytes(word) as usize;
     }
     Ok(sizes)
-}
-
-/// The bytes not yet read.
-pub(super) struct Reader<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    pub fn take(&mut self, count: usize, what: &str) -> Result<&'a [u8]> {
-        let (head, rest) = self
-            .rest
-            .split_at_checked(count)
-            .ok_or_else(|| Error::truncated(format!("chunk payload: ends inside its {what}")))?;
-        self.rest = rest;
-        Ok(head)
-    }
 }

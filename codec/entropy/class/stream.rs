@@ -2,11 +2,11 @@
 
 use super::bits::BitWriter;
 use super::choice::{ALL_EQUAL, Form, PLAIN};
-use super::chunk::Reader;
 use super::rans::{Encoder, MAX_LANES, STATE_MIN};
 use super::slots::{Contexts, Slots, class_rounds};
 use super::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileRef, Unit};
 use super::tables::{EXACT_CLASS, TABLES, Table};
+use crate::entropy::reader::Reader;
 use crate::simd::{Kernel, dispatch};
 use crate::{Error, Result};
 use std::ops::Range;

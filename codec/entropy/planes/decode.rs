@@ -3,6 +3,7 @@
 use super::group::{EXACT_CODE, LEN, MOST_PLANES, join, symbol};
 use super::{EMPTY, HAS_EXACT, groups, tile_bytes};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
+use crate::entropy::reader::Reader;
 use crate::simd::{Kernel, dispatch};
 use crate::{Error, Result};
 
@@ -157,31 +158,4 @@ fn read_exact_values(layout: &ChunkLayout, symbols: &mut ChunkSymbols, reader: &
         }
     }
     Ok(())
-}
-
-/// The bytes not yet read.
-struct Reader<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize, what: &str) -> Result<&'a [u8]> {
-        let (head, rest) = self
-            .rest
-            .split_at_checked(count)
-            .ok_or_else(|| Error::truncated(format!("chunk payload: ends inside its {what}")))?;
-        self.rest = rest;
-        Ok(head)
-    }
-    /// As [`Reader::take`]; passes over the padding to a multiple of 4 bytes.
-    fn padded(&mut self, count: usize, what: &str) -> Result<&'a [u8]> {
-        let bytes = self.take(count, what)?;
-        if self.take(count.next_multiple_of(4) - count, what)?.iter().any(|byte| *byte != 0) {
-            return Err(Error::corrupt(format!("chunk payload: padding of its {what} that is not 0")));
-        }
-        Ok(bytes)
-    }
-    fn finish(self) -> Result<()> {
-        if self.rest.is_empty() { Ok(()) } else { Err(Error::corrupt("chunk payload: bytes after its end")) }
-    }
 }

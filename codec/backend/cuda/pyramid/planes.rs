@@ -2,7 +2,7 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile};
+use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile, WholeArguments};
 use super::coding::Coding;
 use super::level::{Span, Worklist};
 use super::{Pyramid, Stage, Work, narrow};
@@ -121,27 +121,17 @@ impl Planes {
         }
         self.records.reserve(gpu, RECORD_BYTES * tiles)?;
         self.exact_at.reserve(gpu, 4 * tiles)?;
-        // whole tiles first by fours, then all tiles by number
         let sorted: Vec<_> = stages.iter().map(|stage| Sorted::new(stage, &list.tiles)).collect();
         let mut words: Vec<u32> = Vec::new();
-        let quads = |sorted: &Sorted| {
-            sorted.quads.iter().flat_map(|q| [q.tiles, q.at[0], q.at[1], q.at[2]]).collect::<Vec<_>>()
-        };
-        let places: Vec<_> = sorted
-            .iter()
-            .map(|s| {
-                let quads = append(&mut words, quads(s));
-                (quads, s)
-            })
-            .collect();
-        let offsets: Vec<_> = places
-            .into_iter()
-            .map(|(quads, s)| {
-                let tiles = append(&mut words, s.any.iter().chain(&s.whole).copied());
-                let (any, whole, quad_count) = (s.any.len() as u32, s.whole.len() as u32, s.quads.len() as u32);
-                Listed { tiles, any, whole, quads, quad_count }
-            })
-            .collect();
+        // quads first, 16 bytes each: they start where 16 bytes do
+        let quads: Vec<u64> =
+            sorted.iter().map(|s| append(&mut words, bytemuck::cast_slice(&s.quads).iter().copied())).collect();
+        let mut listed = Vec::with_capacity(sorted.len());
+        for (s, quads) in sorted.iter().zip(quads) {
+            let tiles = append(&mut words, s.any.iter().chain(&s.whole).copied());
+            let (any, whole, quad_count) = (s.any.len() as u32, s.whole.len() as u32, s.quads.len() as u32);
+            listed.push(Listed { tiles, any, whole, quads, quad_count });
+        }
         let (frame, corners) = sorted.split_at(1);
         let all = append(&mut words, sorted.iter().flat_map(|s| s.any.iter().copied()));
         let any_end = words.len() as u64 - all / 4;
@@ -153,7 +143,8 @@ impl Planes {
         let base = self.lists.reserve(gpu, size_of_val(&words[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(base, &words)? };
-        self.listed = offsets.iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..*l }).collect();
+        self.listed =
+            listed.into_iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..l }).collect();
         (self.all, self.slow_first) = (base + all, base + slow_first);
         Ok(())
     }
@@ -292,7 +283,7 @@ impl<T: Real> Pyramid<T> {
         let (stage, corners, listed) = (&self.stages[k], &self.stages[k + 1], planes.listed[k]);
         let Some(eights) = &stage.eights else { return Ok(()) };
         let level = if k == 0 { 0 } else { LEVELS.len() - 1 };
-        let arguments = super::arguments::WholeArguments {
+        let arguments = WholeArguments {
             values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
             result: work.result,
             corners: corners.values.address(gpu),
