@@ -46,6 +46,22 @@ template <u32 BYTES> __device__ __forceinline__ void copy_ahead(void *shared, co
     else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES) : "memory");
 #endif
 }
+// The same for 16 bytes of which only the first `count` are read; zeros stand for the others.
+__device__ __forceinline__ void copy_ahead_or_zero(void *shared, const void *global, u32 count) {
+#ifdef BLOCKMGARD_EMULATOR
+    memset(shared, 0, 16);
+    memcpy(shared, global, count);
+#else
+    const u32 to = (u32)__cvta_generic_to_shared(shared);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n\tcp.async.commit_group;" ::"r"(to), "l"(global), "r"(count) : "memory");
+#endif
+}
+// All but the last of the copies of `copy_ahead_or_zero` are there.
+__device__ __forceinline__ void copies_arrived_but_one() {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
+}
 __device__ __forceinline__ void copies_arrived() {
 #ifndef BLOCKMGARD_EMULATOR
     asm volatile("cp.async.wait_all;" ::: "memory");

@@ -1,0 +1,267 @@
+// The groups coder (FORMAT.md, "Groups coder"): runs of up to 32 groups by a warp, a lane a group.
+#pragma once
+#include "element.cuh"
+
+constexpr u32 GROUP_NODES = 8;
+// Bits of the widest symbols: those of exact nodes.
+constexpr u32 MOST_WIDTH = 16;
+// Words that a run reaches over at most.
+constexpr u32 RUN_WORDS = 146;
+// Shared memory of a warp, in words: bits that are not yet written; the part of a stream that is read.
+constexpr u32 WRITER_WORDS = 320, READER_WORDS = 512;
+
+__device__ __forceinline__ u32 lanes_below() { return (1u << (threadIdx.x & 31)) - 1; }
+__device__ __forceinline__ u32 low_bits(u32 count) { return (u32)(((u64)1 << count) - 1); }
+// The sum of `value` of this lane and of those before.
+__device__ __forceinline__ u32 scan_lanes(u32 value) {
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2) {
+        const u32 other = __shfl_up_sync(FULL, value, by);
+        if ((threadIdx.x & 31) >= by) value += other;
+    }
+    return value;
+}
+// *word |= value in shared memory, where `value` is not 0: without a branch around it.
+__device__ __forceinline__ void add_bits(u32 *word, u32 value) {
+#ifdef BLOCKMGARD_EMULATOR
+    if (value) atomicOr(word, value);
+#else
+    const u32 to = (u32)__cvta_generic_to_shared(word);
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p red.shared.or.b32 [%0], %1; }" ::"r"(to), "r"(value) : "memory");
+#endif
+}
+
+// A lane's group: its symbols, 0 in place of those that it does not have; bit k of `present`: it has node k. ALL: every group has all.
+template <bool ALL> struct Group {
+    i32 q[GROUP_NODES];
+    u32 present;
+
+    __device__ __forceinline__ u32 count() const { return ALL ? GROUP_NODES : __popc(present); }
+    __device__ __forceinline__ bool has(u32 k) const { return ALL || (present >> k & 1); }
+    // Bits that the magnitudes of NODES nodes from `first` on take, and these bits, the first node lowest; at most 32.
+    template <u32 NODES> __device__ __forceinline__ u32 bits(u32 first, u32 width) const {
+        return width * (ALL ? NODES : __popc(present >> first & ((1u << NODES) - 1)));
+    }
+    template <u32 NODES> __device__ __forceinline__ u32 join(u32 first, u32 width) const {
+        const u32 factor = 1u << width;
+        u32 joined = 0;
+#pragma unroll
+        for (u32 k = first + NODES; k > first; k--) joined = joined * (has(k - 1) ? factor : 1) + (u32)abs(q[k - 1]);
+        return joined;
+    }
+    template <u32 NODES> __device__ __forceinline__ void split(u32 first, u32 width, u32 joined) {
+        const u32 mask = (1u << width) - 1;
+#pragma unroll
+        for (u32 k = first; k < first + NODES; k++) {
+            q[k] = has(k) ? joined & mask : 0;
+            if (has(k)) joined >>= width;
+        }
+    }
+    // The signs of the symbols that are not 0, the first lowest, below a bit that ends them.
+    __device__ __forceinline__ u32 signs() const {
+        u32 all = 1;
+#pragma unroll
+        for (u32 k = GROUP_NODES; k > 0; k--) {
+            if (q[k - 1] != 0) all = __funnelshift_l((u32)q[k - 1], all, 1);
+        }
+        return all;
+    }
+    __device__ __forceinline__ u32 nonzero() const {
+        u32 count = 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) count += q[k] != 0;
+        return count;
+    }
+    __device__ __forceinline__ void take_signs(u32 signs) {
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) {
+            const bool other = q[k] != 0;
+            // 0 stays 0
+            if (signs & 1) q[k] = -q[k];
+            if (other) signs >>= 1;
+        }
+    }
+};
+
+// Writes the runs of a stream to its slot in global memory.
+struct GroupWriter {
+    u32 *buffer, *slot;
+    // The next bit, counted in the buffer; words that were written; the width that the next run counts from.
+    u32 at, written, reference;
+    // One past the last word that is not 0, and that word.
+    u32 end, last;
+
+    // `buffer`: WRITER_WORDS of shared memory, all 0, as `finish` leaves them.
+    __device__ __forceinline__ GroupWriter(u32 *buffer, u32 *slot) : buffer(buffer), slot(slot), at(0), written(0), reference(0), end(0), last(0) {}
+
+    __device__ __forceinline__ void put(u32 bit, u32 value) {
+        u32 *word = buffer + bit / 32;
+        add_bits(word, value << (bit & 31));
+        add_bits(word + 1, __funnelshift_l(value, 0, bit));
+    }
+    // A run; `live`: the lanes that have a group.
+    template <bool ALL> __device__ __forceinline__ void run(const Group<ALL> &group, u32 live) {
+        u32 any = 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) any |= (u32)abs(group.q[k]);
+        const u32 width = bit_length(any), start = put_widths(width, live);
+        if (!__any_sync(FULL, width > 0)) return;
+        const u32 signs = group.signs(), nonzero = 31 - __clz((i32)signs);
+        const u32 own = width * group.count() | nonzero << 16, sum = scan_lanes(own), before = sum - own, all = __shfl_sync(FULL, sum, 31);
+        at = start + (all & 0xffff) + (all >> 16);
+        put(start + (all & 0xffff) + (before >> 16), signs ^ 1u << nonzero);
+        const u32 first = start + (before & 0xffff);
+        if (!__any_sync(FULL, width > 4)) put_pieces<8>(group, width, first);
+        else if (!__any_sync(FULL, width > 8)) put_pieces<4>(group, width, first);
+        else put_pieces<2>(group, width, first);
+        if (at >= 32 * (WRITER_WORDS - RUN_WORDS)) flush(at / 32);
+    }
+    template <u32 NODES, bool ALL> __device__ __forceinline__ void put_pieces(const Group<ALL> &group, u32 width, u32 bit) {
+#pragma unroll
+        for (u32 first = 0; first < GROUP_NODES; first += NODES) {
+            put(bit, group.template join<NODES>(first, width));
+            bit += group.template bits<NODES>(first, width);
+        }
+    }
+    // Returns the bit behind the widths, to which `at` is set, too.
+    __device__ __forceinline__ u32 put_widths(u32 width, u32 live) {
+        const u32 lane = threadIdx.x & 31, below = lanes_below(), before = live & below;
+        const u32 other = __shfl_sync(FULL, width, 31 - __clz((i32)(before | 1)));
+        const i32 change = (i32)width - (i32)(before ? other : reference);
+        const u32 changes = __ballot_sync(FULL, (live >> lane & 1) & (change != 0));
+        if (changes == 0) return at += live != 0;
+        const bool changed = changes >> lane & 1, far = changed & ((u32)(change + 1) > 2);
+        reference = __shfl_sync(FULL, width, __ffs((i32)live) - 1);
+        const u32 groups = __popc(live), count = __popc(changes), rank = changed ? 1u << __popc(changes & below) : 0;
+        const u32 flags = live == FULL ? changes : __reduce_or_sync(FULL, changed ? 1u << __popc(before) : 0);
+        const u32 down = __reduce_or_sync(FULL, change < 0 ? rank : 0), fars = __ballot_sync(FULL, far);
+        const u32 wide = fars == 0 ? 0 : __reduce_or_sync(FULL, far ? rank : 0);
+        const u32 value = lane == 0 ? 1 | flags << 1 : lane == 1 ? flags >> 31 : lane == 2 ? down : lane == 3 ? wide : 0;
+        put(at + (lane < 2 ? 32 * lane : 1 + groups + (lane == 3 ? count : 0)), value);
+        at += 1 + groups + 2 * count;
+        if (fars == 0) return at;
+        put(at + 4 * __popc(fars & below), far ? (u32)abs(change) - 2 : 0);
+        return at += 4 * __popc(fars);
+    }
+    // Writes the first words of the buffer, and moves what is left to its beginning.
+    __device__ __noinline__ void flush(u32 words) {
+        const u32 lane = threadIdx.x & 31;
+        __syncwarp();
+        for (u32 first = 0; first < words; first += 32) {
+            const u32 word = first + lane < words ? buffer[first + lane] : 0, with = __ballot_sync(FULL, word != 0);
+            if (first + lane < words) slot[written + first + lane] = word, buffer[first + lane] = 0;
+            if (with == 0) continue;
+            const u32 highest = 31 - __clz((i32)with);
+            end = written + first + highest + 1;
+            last = __shfl_sync(FULL, word, highest);
+        }
+        written += words;
+        at -= min(at, 32 * words);
+        __syncwarp();
+        const u32 rest = buffer[words];
+        __syncwarp();
+        if (lane == 0) buffer[words] = 0, buffer[0] = rest;
+        __syncwarp();
+    }
+    // Writes the rest; the length of the stream in bytes.
+    __device__ __forceinline__ u32 finish() {
+        flush((at + 31) / 32);
+        return end == 0 ? 0 : 4 * end - __clz((i32)last) / 8;
+    }
+};
+
+// Reads the runs of a stream, which starts at any byte; bits behind its end are 0.
+struct GroupReader {
+    u32 *window;
+    // The next 16 bytes of this lane, and the end of the stream.
+    const char *next, *end;
+    // The next bit, and words that were asked for, both counted from where the first 16 bytes begin; the width that the next run counts from.
+    u32 at, asked, reference;
+    // Bits before the stream; whether a width was none.
+    u32 skipped;
+    bool broken;
+
+    // `window`: READER_WORDS of shared memory that start at a multiple of 16 bytes.
+    __device__ __forceinline__ GroupReader(u32 *window, const u8 *stream, u32 bytes)
+        : window(window), next((const char *)((u64)stream / 16 * 16) + 16 * (threadIdx.x & 31)), end((const char *)stream + bytes),
+          at((u32)((u64)stream % 16) * 8), asked(0), reference(0), skipped(at), broken(false) {}
+
+    // Before each run: asks for what it may read and for as much again.
+    __device__ __forceinline__ void advance() {
+        constexpr u32 PIECE = 128;
+        if (asked < at / 32 + RUN_WORDS + PIECE) {
+            __syncwarp();
+            do {
+                const i64 left = end - next;
+                copy_ahead_or_zero(window + asked % READER_WORDS + 4 * (threadIdx.x & 31), next, (u32)(left < 0 ? 0 : left < 16 ? left : 16));
+                next += 4 * PIECE, asked += PIECE;
+            } while (asked < at / 32 + RUN_WORDS + PIECE);
+        }
+        copies_arrived_but_one();
+        __syncwarp();
+    }
+    // 32 bits from bit `bit` on.
+    __device__ __forceinline__ u32 get(u32 bit) const {
+        const u32 word = bit / 32;
+        return __funnelshift_r(window[word % READER_WORDS], window[(word + 1) % READER_WORDS], bit);
+    }
+    // The groups of a run: `present` is given, symbols are returned.
+    template <bool ALL> __device__ __forceinline__ void run(Group<ALL> &group, u32 live) {
+        advance();
+        const u32 width = get_widths(live);
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) group.q[k] = 0;
+        if (!__any_sync(FULL, width > 0)) return;
+        const u32 own = width * group.count(), sum = scan_lanes(own), first = at + sum - own;
+        if (!__any_sync(FULL, width > 4)) get_pieces<8>(group, width, first);
+        else if (!__any_sync(FULL, width > 8)) get_pieces<4>(group, width, first);
+        else get_pieces<2>(group, width, first);
+        at += __shfl_sync(FULL, sum, 31);
+        const u32 nonzero = group.nonzero(), nonzeros = scan_lanes(nonzero);
+        group.take_signs(get(at + nonzeros - nonzero));
+        at += __shfl_sync(FULL, nonzeros, 31);
+        if (__any_sync(FULL, width == MOST_WIDTH)) {
+#pragma unroll
+            for (u32 k = 0; k < GROUP_NODES; k++) broken |= (u32)(group.q[k] + 32768) > 65535;
+        }
+    }
+    template <u32 NODES, bool ALL> __device__ __forceinline__ void get_pieces(Group<ALL> &group, u32 width, u32 bit) const {
+#pragma unroll
+        for (u32 first = 0; first < GROUP_NODES; first += NODES) {
+            group.template split<NODES>(first, width, get(bit));
+            bit += group.template bits<NODES>(first, width);
+        }
+    }
+    // The lane's width: 0 where it has no group.
+    __device__ __forceinline__ u32 get_widths(u32 live) {
+        const u32 lane = threadIdx.x & 31, below = lanes_below();
+        const bool lives = live >> lane & 1;
+        if (live == 0) return 0;
+        const u32 head = get(at);
+        if (!(head & 1)) {
+            at++;
+            return lives ? reference : 0;
+        }
+        const u32 groups = __popc(live), flags = get(at + 1) & low_bits(groups);
+        at += 1 + groups;
+        const u32 count = __popc(flags), before = __popc(flags & low_bits(__popc(live & below)));
+        const bool changed = lives & (flags >> __popc(live & below) & 1);
+        const u32 down = get(at) >> before & 1, wide = get(at + count) & low_bits(count);
+        at += 2 * count;
+        u32 change = changed;
+        if (wide) {
+            const bool far = changed & (wide >> before & 1);
+            const u32 more = get(at + 4 * __popc(wide & low_bits(before))) & 15;
+            change = far ? more + 2 : change;
+            at += 4 * __popc(wide);
+        }
+        const u32 width = reference + scan_lanes(changed && down ? 0 - change : change);
+        const bool none = lives & (width > MOST_WIDTH);
+        broken |= none;
+        reference = __shfl_sync(FULL, width, __ffs((i32)live) - 1);
+        reference = reference > MOST_WIDTH ? 0 : reference;
+        return lives & !none ? width : 0;
+    }
+    // Whether the stream ends where its runs do, and all widths and symbols were some. For the whole warp.
+    __device__ __forceinline__ bool finish(u32 bytes) const { return !__any_sync(FULL, broken) && bytes <= (at - skipped + 7) / 8; }
+};
