@@ -24,6 +24,6 @@ pub mod volume;
 
 pub use control::Control;
 pub use error::{Error, ErrorKind, Result};
-pub use params::{Basis, Budget, Coder, Entropy, Mode, Params};
+pub use params::{Basis, Budget, Coder, Entropy, Mode, Order, Params};
 pub use roi::{Tier, ToleranceMap};
 pub use volume::{DType, Element, Region, Shape};

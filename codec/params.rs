@@ -53,14 +53,26 @@ pub enum Points {
     Six,
 }
 
+/// Along which axes the pyramid predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Along all axes that a node is new on, or those that the chunk chooses: the best ratios.
+    Parity,
+    /// Along one axis a node, the first that it is new on or the one that the chunk favours.
+    Axis,
+}
+
 /// Entropy stage of the pyramid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Coder {
     /// Fixed class tables and interleaved rANS: the best ratios.
     Class,
-    /// Bit planes of groups of 32 symbols, and each node predicted along one axis: the most speed.
+    /// Bit planes of groups of 32 symbols, always with [`Order::Axis`]: the most speed.
     Planes,
+    /// Magnitudes and signs of groups of 8 symbols: nearly the ratios of `Class`, faster.
+    Groups,
 }
 
 /// All settings of one compression run.
@@ -79,6 +91,8 @@ pub struct Params {
     pub tile: u8,
     pub points: Points,
     pub coder: Coder,
+    /// [`Coder::Planes`] always takes [`Order::Axis`], whatever this says.
+    pub order: Order,
     /// Most values in one frame (a frame is a whole hierarchy of its own); part of the format's
     /// cutting rule, never of the machine's memory.
     pub frame_values: u64,
@@ -87,7 +101,21 @@ pub struct Params {
 impl Params {
     /// The most speed, at the cost of ratio.
     pub fn fast() -> Self {
-        Self { tile: 8, coder: Coder::Planes, ..Self::default() }
+        Self { tile: 8, coder: Coder::Planes, order: Order::Axis, ..Self::default() }
+    }
+    /// Coder and order in words, for names of runs: empty for the usual ones.
+    pub fn coding_name(&self) -> &'static str {
+        match (self.coder, self.effective_order()) {
+            (Coder::Class, Order::Parity) => "",
+            (Coder::Class, Order::Axis) => "axis",
+            (Coder::Planes, _) => "planes",
+            (Coder::Groups, Order::Parity) => "groups",
+            (Coder::Groups, Order::Axis) => "groups axis",
+        }
+    }
+    /// The order of the streams made with these settings.
+    pub fn effective_order(&self) -> Order {
+        if self.coder == Coder::Planes { Order::Axis } else { self.order }
     }
 }
 
@@ -103,6 +131,7 @@ impl Default for Params {
             tile: 32,
             points: Points::Auto,
             coder: Coder::Class,
+            order: Order::Parity,
             frame_values: 1 << 28,
         }
     }

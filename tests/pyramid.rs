@@ -4,17 +4,27 @@ mod pyramid_support;
 
 use blockmgard::params::Points;
 use blockmgard::transform::pyramid::{Real, preview};
-use blockmgard::{Coder, Control, Element, Params, Region, Shape, Tier, ToleranceMap};
+use blockmgard::{Coder, Control, Element, Order, Params, Region, Shape, Tier, ToleranceMap};
 use proptest::prelude::*;
 use pyramid_support::{Case, KINDS, Random, ugly};
 
-/// Tiles of every side, and both coders.
-const SETTINGS: [(u8, Coder); 5] =
-    [(8, Coder::Class), (16, Coder::Class), (32, Coder::Class), (8, Coder::Planes), (16, Coder::Planes)];
+type Settings = (u8, Coder, Order);
 
-fn uniform<T: Real>(n: [usize; 3], values: Vec<T>, tau: f64, (tile, coder): (u8, Coder)) -> Case<T> {
+/// Tiles of every side, all coders and orders.
+const SETTINGS: [Settings; 8] = [
+    (8, Coder::Class, Order::Parity),
+    (16, Coder::Class, Order::Axis),
+    (32, Coder::Class, Order::Parity),
+    (8, Coder::Planes, Order::Axis),
+    (16, Coder::Planes, Order::Axis),
+    (8, Coder::Groups, Order::Axis),
+    (16, Coder::Groups, Order::Parity),
+    (32, Coder::Groups, Order::Axis),
+];
+
+fn uniform<T: Real>(n: [usize; 3], values: Vec<T>, tau: f64, (tile, coder, order): Settings) -> Case<T> {
     let map = ToleranceMap::uniform(&Shape::new(&n).unwrap(), tau).unwrap();
-    Case { n, values, map, params: Params { tile, coder, ..Params::default() } }
+    Case { n, values, map, params: Params { tile, coder, order, ..Params::default() } }
 }
 
 /// Relative bounds on one input, with all settings.
@@ -48,7 +58,7 @@ fn every_bound_holds_on_odd_shapes() {
 }
 
 /// A map of random tiers, lossless and ignore among them.
-fn mixed<T: Real>(kind: &str, n: [usize; 3], seed: u64, settings: (u8, Coder)) -> Case<T> {
+fn mixed<T: Real>(kind: &str, n: [usize; 3], seed: u64, settings: Settings) -> Case<T> {
     let mut case = uniform::<T>(n, ugly(kind, n, seed), 0.0, settings);
     let m = case.max_abs().to_f64();
     case.map.tiers = [0.0, f64::INFINITY, 1e-2 * m, 1e-4 * m, 1e-7 * m]
@@ -71,11 +81,12 @@ fn every_node_keeps_its_own_tier() {
 
 #[test]
 fn a_box_decodes_alone_to_the_same_bits() {
-    boxes((16, Coder::Class));
-    boxes((8, Coder::Planes));
+    boxes((16, Coder::Class, Order::Parity));
+    boxes((8, Coder::Planes, Order::Axis));
+    boxes((16, Coder::Groups, Order::Axis));
 }
 
-fn boxes(settings: (u8, Coder)) {
+fn boxes(settings: Settings) {
     let case = mixed::<f32>("smooth", [70, 66, 131], 9, settings);
     let parts = case.round_trip();
     let all = case.decode(&parts, case.region()).unwrap();
@@ -101,11 +112,12 @@ fn boxes(settings: (u8, Coder)) {
 
 #[test]
 fn a_preview_holds_the_frame_at_its_coordinates() {
-    previews((8, Coder::Class));
-    previews((8, Coder::Planes));
+    previews((8, Coder::Class, Order::Axis));
+    previews((8, Coder::Planes, Order::Axis));
+    previews((8, Coder::Groups, Order::Parity));
 }
 
-fn previews(settings: (u8, Coder)) {
+fn previews(settings: Settings) {
     let case = mixed::<f64>("smooth", [60, 45, 77], 3, settings);
     let parts = case.encode().unwrap();
     let all = case.decode(&parts, case.region()).unwrap();
@@ -126,12 +138,14 @@ fn previews(settings: (u8, Coder)) {
 
 #[test]
 fn damaged_parts_end_in_an_error_or_in_values_but_never_in_a_panic() {
-    damaged((8, Coder::Class), 51);
-    damaged((8, Coder::Planes), 48);
+    damaged((8, Coder::Class, Order::Parity), 72);
+    damaged((8, Coder::Planes, Order::Axis), 48);
+    damaged((8, Coder::Groups, Order::Axis), 72);
+    damaged((32, Coder::Groups, Order::Axis), 72);
 }
 
 /// `choice` is one that no chunk of the coder has.
-fn damaged(settings: (u8, Coder), choice: u8) {
+fn damaged(settings: Settings, choice: u8) {
     let case = mixed::<f32>("spikes", [20, 33, 70], 4, settings);
     let parts = case.encode().unwrap();
     let mut random = Random(11);
@@ -161,7 +175,7 @@ fn damaged(settings: (u8, Coder), choice: u8) {
 #[test]
 fn noise_costs_at_most_one_percent_over_a_copy() {
     for kind in ["bits", "noise"] {
-        let case = uniform::<f32>([64, 70, 66], ugly(kind, [64, 70, 66], 8), 0.0, (16, Coder::Class));
+        let case = uniform::<f32>([64, 70, 66], ugly(kind, [64, 70, 66], 8), 0.0, (16, Coder::Class, Order::Parity));
         let parts = case.round_trip();
         let size = parts.coarse.len() + parts.chunks.iter().map(Vec::len).sum::<usize>();
         assert!(size as f64 <= 1.01 * 4.0 * case.values.len() as f64, "{kind}: {size}");

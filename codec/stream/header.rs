@@ -3,7 +3,7 @@
 use super::bytes::{Cursor, put_varint};
 use crate::params::{Budget, Points};
 use crate::volume::DType;
-use crate::{Basis, Coder, Entropy, Error, ErrorKind, Mode, Params, Result, Shape, Tier};
+use crate::{Basis, Coder, Entropy, Error, ErrorKind, Mode, Order, Params, Result, Shape, Tier};
 
 /// Everything in the header: enough to lay out the volume, not yet its values.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,8 @@ const BASES: [(u8, Basis); 2] = [(0, Basis::Hierarchical), (1, Basis::Projection
 const ENTROPIES: [(u8, Entropy); 2] = [(0, Entropy::Huffman), (1, Entropy::Class)];
 const BUDGETS: [(u8, Budget); 2] = [(0, Budget::Coefficients), (1, Budget::Uniform)];
 const POINTS: [(u8, Points); 4] = [(0, Points::Auto), (2, Points::Two), (4, Points::Four), (6, Points::Six)];
-const CODERS: [(u8, Coder); 2] = [(0, Coder::Class), (1, Coder::Planes)];
+const CODERS: [(u8, Coder); 3] = [(0, Coder::Class), (1, Coder::Planes), (2, Coder::Groups)];
+const ORDERS: [(u8, Order); 2] = [(0, Order::Parity), (1, Order::Axis)];
 const TILES: [(u8, u8); 3] = [(8, 8), (16, 16), (32, 32)];
 /// Values of a frame, written as 0.
 const USUAL_FRAME: u64 = 1 << 28;
@@ -80,7 +81,12 @@ impl Header {
                 coded(&ENTROPIES, p.entropy),
                 coded(&BUDGETS, p.budget),
             ]),
-            Mode::Pyramid => out.extend([coded(&TILES, p.tile), coded(&POINTS, p.points), coded(&CODERS, p.coder)]),
+            Mode::Pyramid => out.extend([
+                coded(&TILES, p.tile),
+                coded(&POINTS, p.points),
+                coded(&CODERS, p.coder),
+                coded(&ORDERS, p.effective_order()),
+            ]),
         }
         put_varint(&mut out, if p.frame_values == USUAL_FRAME { 0 } else { p.frame_values });
         out.push(self.tiers.len() as u8);
@@ -114,6 +120,10 @@ impl Header {
                 params.tile = decoded(&TILES, c.u8()?, "tile side")?;
                 params.points = decoded(&POINTS, c.u8()?, "prediction")?;
                 params.coder = decoded(&CODERS, c.u8()?, "coder")?;
+                params.order = decoded(&ORDERS, c.u8()?, "order of prediction")?;
+                if params.order != params.effective_order() {
+                    return Err(c.bad("it names the planes coder without axis order"));
+                }
             }
         }
         params.frame_values = match c.varint()? {

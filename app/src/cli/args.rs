@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use blockmgard::backend::{Device, Gpus, Opened};
 use blockmgard::params::{Budget, Points};
 use blockmgard::volume::{self, DType, Dataset, OpenHints, StoredType, Volume};
-use blockmgard::{Basis, Coder, Entropy, Error, Mode, Params};
+use blockmgard::{Basis, Coder, Entropy, Error, Mode, Order, Params};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -190,8 +190,18 @@ enum EntropyArg {
 enum CoderArg {
     /// Class tables and rANS: the best ratios
     Class,
-    /// Bit planes, nodes predicted along one axis: the most speed
+    /// Bit planes, always in axis order: the most speed
     Planes,
+    /// Magnitudes and signs of groups of 8: nearly the ratios of class, faster
+    Groups,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum OrderArg {
+    /// Along all axes that a node is new on: the best ratios
+    Parity,
+    /// Along one axis a node: faster
+    Axis,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -231,9 +241,12 @@ pub struct Codec {
     /// Pyramid: entropy coder [default: class]
     #[arg(long, value_enum)]
     coder: Option<CoderArg>,
+    /// Pyramid: along which axes nodes are predicted [default: parity; axis with --coder planes]
+    #[arg(long, value_enum)]
+    order: Option<OrderArg>,
     /// The most speed, on a GPU above all: short for --mode pyramid --tile 8 --coder planes. Files come out larger: a little for
     /// rough data at strict tolerances, several times for smooth data or loose ones. Tolerances are kept all the same
-    #[arg(long, conflicts_with_all = ["mode", "tile", "coder"])]
+    #[arg(long, conflicts_with_all = ["mode", "tile", "coder", "order"])]
     fast: bool,
     /// Most values in one frame; recorded in the stream [default: 268435456]
     #[arg(long, value_name = "VALUES")]
@@ -266,13 +279,17 @@ impl Codec {
             ("--entropy", self.entropy.is_some()),
             ("--budget", self.budget.is_some()),
         ];
-        let of_pyramid =
-            [("--tile", self.tile.is_some()), ("--points", self.points.is_some()), ("--coder", self.coder.is_some())];
+        let of_pyramid = [
+            ("--tile", self.tile.is_some()),
+            ("--points", self.points.is_some()),
+            ("--coder", self.coder.is_some()),
+            ("--order", self.order.is_some()),
+        ];
         let (strange, other) = if hybrid { (&of_pyramid[..], "pyramid") } else { (&of_hybrid[..], "hybrid") };
         let names: Vec<&str> = strange.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
         (!names.is_empty()).then(|| format!("{} changes nothing without --mode {other}", names.join(", ")))
     }
-    pub fn params(&self) -> Params {
+    pub fn params(&self) -> Result<Params> {
         let mode = |m| match m {
             ModeArg::Hybrid => Mode::Hybrid,
             ModeArg::Pyramid => Mode::Pyramid,
@@ -292,9 +309,14 @@ impl Codec {
         let coder = |c| match c {
             CoderArg::Class => Coder::Class,
             CoderArg::Planes => Coder::Planes,
+            CoderArg::Groups => Coder::Groups,
+        };
+        let order = |o| match o {
+            OrderArg::Parity => Order::Parity,
+            OrderArg::Axis => Order::Axis,
         };
         let default = if self.fast { Params::fast() } else { Params::default() };
-        Params {
+        let params = Params {
             mode: self.mode.map_or(default.mode, mode),
             local_levels: self.local_levels.unwrap_or(default.local_levels),
             global_levels: self.global_levels.unwrap_or(default.global_levels),
@@ -304,8 +326,14 @@ impl Codec {
             tile: self.tile.unwrap_or(default.tile),
             points: self.points.unwrap_or(default.points),
             coder: self.coder.map_or(default.coder, coder),
+            order: self.order.map_or(default.order, order),
             frame_values: self.frame.unwrap_or(default.frame_values),
+        };
+        if params.coder == Coder::Planes && self.order == Some(OrderArg::Parity) {
+            Err(Error::invalid("--coder planes goes with axis order only")
+                .remedy("leave --order out, or use --coder groups or --coder class"))?;
         }
+        Ok(Params { order: params.effective_order(), ..params })
     }
 }
 

@@ -118,7 +118,7 @@ impl FileBench {
         let file = self.file.clone().ok_or_else(|| Error::invalid("no file to measure"))?;
         let volume = Input { file, hints: self.hints.clone(), index: self.index, region: None }.volume()?;
         let opened = self.device.open()?;
-        let (params, backend) = (self.codec.params(), &*opened.backend);
+        let (params, backend) = (self.codec.params()?, &*opened.backend);
         session.note(&format!("{}\n{}", describe(&volume), opened.describe()));
         let resolved = self.tolerance.resolve(
             &volume,

@@ -60,7 +60,7 @@ impl BenchGpu {
     pub fn run(&self, session: &Session) -> Result<()> {
         let cuda = Cuda::open(&self.device.gpus()?)?;
         let volume = self.source.volume()?;
-        let params = self.codec.params();
+        let params = self.codec.params()?;
         session.note(&describe(&volume));
         let resolved =
             self.tolerance.resolve(&volume, &params, &Cpu, Some(DEFAULT_REL), &|_| Provenance::default(), session)?;

@@ -118,7 +118,7 @@ impl Compress {
         Ok((params, Some(choice)))
     }
     fn params(&self, volume: &Volume) -> Result<Params> {
-        let mut params = self.codec.params();
+        let mut params = self.codec.params()?;
         let Some(memory) = self.memory else { return Ok(params) };
         // What a frame takes while it is worked on, in sizes of its values: coarse levels, chunks in flight, output.
         const FRAME_SHARE: u64 = 4;

@@ -148,7 +148,10 @@ fn params_text(p: &Params) -> String {
             p.local_levels, p.global_levels, p.basis, p.entropy, p.budget
         )
         .to_lowercase(),
-        Mode::Pyramid => format!("pyramid tile {} points {:?} coder {:?}", p.tile, p.points, p.coder).to_lowercase(),
+        Mode::Pyramid => {
+            format!("pyramid tile {} points {:?} coder {:?} order {:?}", p.tile, p.points, p.coder, p.order)
+                .to_lowercase()
+        }
     }
 }
 
@@ -158,7 +161,7 @@ mod tests {
 
     #[test]
     fn settings_are_named_as_the_command_line_names_them() {
-        assert_eq!(params_text(&Params::default()), "pyramid tile 32 points auto coder class");
-        assert_eq!(params_text(&Params::fast()), "pyramid tile 8 points auto coder planes");
+        assert_eq!(params_text(&Params::default()), "pyramid tile 32 points auto coder class order parity");
+        assert_eq!(params_text(&Params::fast()), "pyramid tile 8 points auto coder planes order axis");
     }
 }

@@ -17,7 +17,7 @@ mod transfer;
 use super::device::Gpus;
 use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
 use crate::transform::pyramid::frame::check_map;
-use crate::{Coder, Control, Element, Error, ErrorKind, Mode, Params, Region, Result, ToleranceMap};
+use crate::{Coder, Control, Element, Error, ErrorKind, Mode, Order, Params, Region, Result, ToleranceMap};
 use buffer::Buffer;
 use gpu::Gpu;
 use hybrid::Outcome;
@@ -169,8 +169,8 @@ fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink,
     if input.params.mode == Mode::Hybrid {
         return encode_hybrid(cuda, input, sink, control);
     }
-    if !has_kernels(n, input.params) {
-        return T::encode_on_cpu(&cuda.stand_in(PLANES_ELSEWHERE)?, input, sink, control);
+    if let Some(what) = without_kernels(n, input.params) {
+        return T::encode_on_cpu(&cuda.stand_in(what)?, input, sink, control);
     }
     let whole = Region { lo: [0; 3], hi: n };
     let work = |team: Team<T>| pyramid::encode_frame(team, input, sink, control);
@@ -180,12 +180,16 @@ fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink,
     }
 }
 
-/// What the kernels leave to the CPU.
-const PLANES_ELSEWHERE: &str = "the planes coder, but for tiles of 8 in three axes";
-
-/// Whether there are kernels for pyramid frames of `n` nodes.
-fn has_kernels(n: [usize; 3], params: &Params) -> bool {
-    params.coder == Coder::Class || params.tile == 8 && n.iter().all(|&n| n > 1)
+/// What the kernels leave to the CPU, if these pyramid frames of `n` nodes are among it.
+fn without_kernels(n: [usize; 3], params: &Params) -> Option<&'static str> {
+    match params.coder {
+        Coder::Class if params.order == Order::Axis => Some("the class coder in axis order"),
+        Coder::Planes if params.tile != 8 || n.contains(&1) => {
+            Some("the planes coder, but for tiles of 8 in three axes")
+        }
+        Coder::Groups => Some("the groups coder"),
+        _ => None,
+    }
 }
 
 /// On the first device.
@@ -246,8 +250,8 @@ fn decode<T: Kept>(
     if frame.params.mode == Mode::Hybrid {
         return hybrid_parts::decode(&HybridParts { cuda, frame, source, out, control }, region);
     }
-    if !has_kernels(frame.n, frame.params) {
-        return T::decode_on_cpu(&cuda.stand_in(PLANES_ELSEWHERE)?, frame, source, region, out, control);
+    if let Some(what) = without_kernels(frame.n, frame.params) {
+        return T::decode_on_cpu(&cuda.stand_in(what)?, frame, source, region, out, control);
     }
     let work = |team: Team<T>| pyramid::decode_frame(team, frame, source, region, out, control);
     match with_team(cuda, (frame.n, frame.params), region, false, work)? {

@@ -13,35 +13,43 @@ pub struct Choice {
     pub fine: bool,
     /// The roughness rule: whether axes that are much rougher than another are left out.
     pub rule: bool,
-    /// Axis order: the first axis that a node is new on predicts alone. Goes with none of the above but `points`.
+    /// Axis order: one axis predicts alone, the favoured one or else the first that the node is new on. Goes without the rule.
     pub in_order: bool,
 }
 
 /// The first byte of those of axis order.
 const IN_ORDER: u8 = 48;
+/// The last byte that names a choice.
+const LAST: u8 = 71;
 
 impl Choice {
     pub fn to_byte(self) -> u8 {
-        if self.in_order {
-            return IN_ORDER + self.points;
-        }
-        self.points + 3 * self.axis + 12 * self.fine as u8 + 24 * self.rule as u8
+        let order = if self.in_order { IN_ORDER } else { 24 * self.rule as u8 };
+        self.points + 3 * self.axis + 12 * self.fine as u8 + order
     }
     /// None for a byte that names nothing.
     pub fn from_byte(byte: u8) -> Option<Self> {
-        let points = byte % 3;
-        match byte {
-            0..IN_ORDER => {
-                Some(Self { points, axis: byte / 3 % 4, fine: byte / 12 % 2 == 1, rule: byte >= 24, in_order: false })
-            }
-            IN_ORDER..=50 => Some(Self { points, in_order: true, ..Self::default() }),
-            _ => None,
-        }
+        let (points, axis, fine) = (byte % 3, byte / 3 % 4, byte / 12 % 2 == 1);
+        let (rule, in_order) = match byte {
+            0..24 => (false, false),
+            24..IN_ORDER => (true, false),
+            IN_ORDER..=LAST => (false, true),
+            _ => return None,
+        };
+        Some(Self { points, axis, fine, rule, in_order })
     }
     /// The axes that predict nodes new on the axes `new` (bit a = axis a).
     pub fn axes(self, new: usize) -> usize {
-        let alone = if self.in_order { new & new.wrapping_neg() } else { (1 << self.axis) >> 1 };
-        if new & alone != 0 { alone } else { new }
+        let favoured = (1 << self.axis) >> 1;
+        match (new & favoured, self.in_order) {
+            (0, true) => new & new.wrapping_neg(),
+            (0, false) => new,
+            _ => favoured,
+        }
+    }
+    /// The axis that the groups coder walks bands along.
+    pub fn walk(self) -> usize {
+        (self.axis == 2) as usize
     }
 }
 

@@ -10,7 +10,7 @@ use super::probe::{Probe, Probes, WIDTH, probes};
 use super::sample::Row;
 use super::tiers::Tiers;
 use crate::Region;
-use crate::params::Points;
+use crate::params::{Order, Points};
 use crate::simd::{Kernel, dispatch};
 
 /// A favoured axis must win by one part in so many.
@@ -21,12 +21,19 @@ const RULE_MARGIN: u64 = 16;
 const FINE_BELOW: u64 = 20;
 
 /// The choice for the chunk of the nodes `region`, whose values are a box in C order.
-pub fn choose<T: Real>(plan: &ArrayPlan<T>, region: &Region, tiers: &Tiers<T>, values: &[T], points: Points) -> Choice {
+pub fn choose<T: Real>(
+    plan: &ArrayPlan<T>,
+    region: &Region,
+    tiers: &Tiers<T>,
+    values: &[T],
+    (points, order): (Points, Order),
+) -> Choice {
     let candidates = candidates(points);
     if !plan.array.is_frame() {
         return of_corner_arrays(points);
     }
-    let Costs { costs, predictions } = dispatch(Sample { plan, region, tiers, values, candidates });
+    let with_rule = order == Order::Parity;
+    let Costs { costs, predictions } = dispatch(Sample { plan, region, tiers, values, candidates, with_rule });
     let total = |choice: Choice| {
         let of_rule = &costs[choice.rule as usize][choice.points as usize];
         (1..8).map(|new| of_rule[choice.axes(new)]).sum::<u64>()
@@ -36,11 +43,19 @@ pub fn choose<T: Real>(plan: &ArrayPlan<T>, region: &Region, tiers: &Tiers<T>, v
         let axis = if choice.axis > 0 { cost / AXIS_MARGIN } else { 0 };
         cost + axis + if choice.rule { cost / RULE_MARGIN } else { 0 }
     };
-    let of = |rule: bool| {
-        let pairs = candidates.iter().flat_map(|&points| (0..=3).map(move |axis| (points, axis)));
-        pairs.map(move |(points, axis)| Choice { points, axis, rule, ..Choice::default() })
+    let of = |axes: &'static [u8], like: Choice| {
+        let pairs = candidates.iter().flat_map(move |&points| axes.iter().map(move |&axis| (points, axis)));
+        pairs.map(move |(points, axis)| Choice { points, axis, ..like })
     };
-    let best = of(false).chain(of(true)).min_by_key(counted).unwrap_or_default();
+    let plain = Choice::default();
+    let best = match order {
+        Order::Parity => {
+            let all = of(&[0, 1, 2, 3], plain).chain(of(&[0, 1, 2, 3], Choice { rule: true, ..plain }));
+            all.min_by_key(counted)
+        }
+        Order::Axis => of(&[0, 2], Choice { in_order: true, ..plain }).min_by_key(counted),
+    }
+    .unwrap_or_default();
     Choice { fine: total(best) < FINE_BELOW * predictions, ..best }
 }
 
@@ -65,6 +80,7 @@ struct Sample<'a, T> {
     tiers: &'a Tiers<'a, T>,
     values: &'a [T],
     candidates: &'static [u8],
+    with_rule: bool,
 }
 
 struct Costs {
@@ -96,8 +112,10 @@ impl<T: Real> Kernel for Sample<'_, T> {
                         for &set in &sets {
                             let plain = row.cost(set, false);
                             costs[0][points as usize][set] += plain;
-                            costs[1][points as usize][set] +=
-                                if set.is_power_of_two() { plain } else { row.cost(set, true) };
+                            if self.with_rule {
+                                costs[1][points as usize][set] +=
+                                    if set.is_power_of_two() { plain } else { row.cost(set, true) };
+                            }
                         }
                     }
                 }

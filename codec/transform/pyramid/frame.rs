@@ -9,7 +9,7 @@ use super::plan::ArrayPlan;
 use super::quantizer::{QuantizerTable, table};
 use super::tiers::Tiers;
 use crate::backend::{FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
-use crate::{Control, Error, Params, Region, Result, ToleranceMap};
+use crate::{Coder, Control, Error, Params, Region, Result, ToleranceMap};
 use rayon::prelude::*;
 
 /// Chunks that a thread takes on before the finished ones are written: bounds the memory of an encoder.
@@ -30,7 +30,9 @@ impl<'a, T: Real> Frame<'a, T> {
         check_map(n, tolerance)?;
         let mut arrays = arrays(n, params.tile)?;
         let last = arrays.pop().ok_or_else(|| Error::invalid("a frame without values"))?;
-        let plans = arrays.into_iter().map(ArrayPlan::new).collect();
+        let with_groups = params.coder == Coder::Groups;
+        let plan = |array| if with_groups { ArrayPlan::new(array).with_groups() } else { ArrayPlan::new(array) };
+        let plans = arrays.into_iter().map(plan).collect();
         let quantizers = table(&tolerance.tiers, max_abs);
         Ok(Self { plans, last, quantizers, coding: Coding::new(params), tolerance })
     }

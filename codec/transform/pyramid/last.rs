@@ -5,6 +5,8 @@ use super::packet::Coding;
 use super::quantizer::LEVELS;
 use super::tiers::Tiers;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileLayout, TileRef, Unit};
+use crate::entropy::groups::ChunkGroups;
+use crate::entropy::groups::geometry::TileGroups;
 use crate::{Coder, Result};
 
 /// Level of quantization, as of all corner arrays.
@@ -38,10 +40,11 @@ pub fn encode<T: Real>(coding: Coding, tiers: &Tiers<T>, n: [usize; 3], values: 
         symbols.delta.clear();
     }
     let mut bytes = match coding.coder {
-        Coder::Class => Vec::new(),
+        Coder::Class | Coder::Groups => Vec::new(),
         Coder::Planes => vec![coding.axis_order().to_byte()],
     };
-    coding.encode(&layout::<T>(values.len()), &symbols, &mut bytes);
+    let streams = [TileGroups::without_bands(values.len())];
+    coding.encode(&layout::<T>(values.len()), ChunkGroups { shapes: &streams }, &symbols, &mut bytes);
     bytes
 }
 
@@ -49,10 +52,12 @@ pub fn encode<T: Real>(coding: Coding, tiers: &Tiers<T>, n: [usize; 3], values: 
 pub fn decode<T: Real>(coding: Coding, tiers: &Tiers<T>, n: [usize; 3], bytes: &[u8]) -> Result<Vec<T>> {
     let mut symbols = ChunkSymbols::default();
     let payload = match coding.coder {
-        Coder::Class => bytes,
+        Coder::Class | Coder::Groups => bytes,
         Coder::Planes => coding.split_choice(bytes)?.1,
     };
-    coding.decode(&layout::<T>(n.iter().product()), payload, &mut symbols)?;
+    let count = n.iter().product();
+    let streams = [TileGroups::without_bands(count)];
+    coding.decode(&layout::<T>(count), ChunkGroups { shapes: &streams }, payload, &mut symbols)?;
     let value = |(i, at): (usize, [usize; 3])| match symbols.q[i] {
         EXACT => apply_delta(symbols.delta[i], T::ZERO),
         q => T::from_q(q).fma(tiers.quantizer(at, LEVEL).step, T::ZERO),

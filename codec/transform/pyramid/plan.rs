@@ -1,8 +1,11 @@
 //! Plans shared by all tiles and chunks of an array that have the same shape.
 
+use super::choice::Choice;
 use super::geometry::Array;
 use super::stencil::AxisPlan;
 use crate::entropy::class::symbols::{ChunkLayout, TileLayout, TileRef, Unit};
+use crate::entropy::groups::ChunkGroups;
+use crate::entropy::groups::geometry::{TileGroups, TileShape};
 use crate::{Element, Region};
 
 /// One shape of (clipped) tile: its stencils and the order in which its nodes are coded.
@@ -65,6 +68,12 @@ impl<T: Element> TilePlan<T> {
         }
     }
 
+    /// The streams of the groups coder; `walk` is the axis that bands are walked along, where the tile is cut into bands.
+    pub fn groups(&self, walk: Option<usize>) -> TileGroups {
+        let Some(walk) = walk else { return TileGroups::without_bands(self.layout.nodes) };
+        let coarse = self.layout.units.iter().filter(|unit| unit.step > 0).map(|unit| unit.len as usize).sum();
+        TileGroups::with_bands(TileShape { dims: self.dims, order: &self.order, coarse }, walk)
+    }
     pub fn len(&self) -> usize {
         self.dims.iter().product()
     }
@@ -107,6 +116,8 @@ pub struct ArrayPlan<T> {
     /// By [`TileSpot::plan`]; without nodes where the array has no such tile.
     tiles: Vec<TilePlan<T>>,
     chunks: Vec<ChunkPlan>,
+    /// By the axis that bands are walked along, then by [`TileSpot::plan`]. Empty unless the groups coder is used.
+    groups: [Vec<TileGroups>; 2],
     /// For each axis: any tile but the last, the last tile.
     pub axes: [[AxisPlan<T>; 2]; 3],
 }
@@ -124,7 +135,17 @@ impl<T: Element> ArrayPlan<T> {
         };
         let tiles: Vec<_> = (0..8).map(tile).collect();
         let chunks = (0..8).map(|bits| ChunkPlan::new(&array, bits, differs, &tiles)).collect();
-        Self { array, tiles, chunks, axes }
+        Self { array, tiles, chunks, groups: Default::default(), axes }
+    }
+    /// The same with the streams of the groups coder.
+    pub fn with_groups(self) -> Self {
+        let banded = self.array.n.iter().all(|&n| n > 1);
+        let groups = [0, 1].map(|walk| self.tiles.iter().map(|tile| tile.groups(banded.then_some(walk))).collect());
+        Self { groups, ..self }
+    }
+    /// The streams of the groups coder in a chunk of this choice.
+    pub fn groups(&self, choice: Choice) -> ChunkGroups<'_> {
+        ChunkGroups { shapes: &self.groups[choice.walk()] }
     }
     pub fn tile(&self, spot: &TileSpot) -> &TilePlan<T> {
         &self.tiles[spot.plan]

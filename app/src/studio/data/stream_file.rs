@@ -9,7 +9,7 @@ use blockmgard::backend::{self, Device};
 use blockmgard::job::Coded;
 use blockmgard::stream::{Archive, Header};
 use blockmgard::volume::{DType, Field, Values, Volume};
-use blockmgard::{Coder, Control, ErrorKind, Mode, Result, ToleranceMap};
+use blockmgard::{Control, ErrorKind, Mode, Result, ToleranceMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ fn bricks<T: Coded>(archive: &Arc<Archive>) -> Opened<T> {
 fn summary(header: &Header, bytes: u64) -> String {
     let p = &header.params;
     let method = match p.mode {
-        Mode::Pyramid => format!("pyramid, tile {}{}", p.tile, if p.coder == Coder::Planes { ", planes" } else { "" }),
+        Mode::Pyramid => format!("pyramid, tile {} {}", p.tile, p.coding_name()).trim_end().to_owned(),
         Mode::Hybrid => format!("hybrid L{} M{}", p.local_levels, p.global_levels),
     };
     let ratio = (header.shape.len() * header.dtype.bytes()) as f64 / bytes.max(1) as f64;

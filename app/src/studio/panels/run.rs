@@ -6,7 +6,7 @@ use crate::studio::state::State;
 use crate::studio::state::runs::{Match, RunEdit, RunRequest, RunTolerance};
 use crate::studio::state::tuning::{MEASURING, Tuned};
 use blockmgard::params::{Budget, Points};
-use blockmgard::{Basis, Coder, Entropy, Mode};
+use blockmgard::{Basis, Coder, Entropy, Mode, Order};
 use eframe::egui::{self, RichText, Ui};
 
 pub fn show(ui: &mut Ui, state: &State) {
@@ -93,8 +93,19 @@ fn method(ui: &mut Ui, state: &State, settings: &mut RunRequest) {
             });
             shell::field(ui, "Coder", |ui| {
                 ui.selectable_value(&mut p.coder, Coder::Class, "Class rANS").on_hover_text("The best ratios");
+                ui.selectable_value(&mut p.coder, Coder::Groups, "Groups")
+                    .on_hover_text("Nearly the ratios of class rANS, faster");
                 ui.selectable_value(&mut p.coder, Coder::Planes, "Bit planes")
-                    .on_hover_text("The most speed: each node predicted along one axis");
+                    .on_hover_text("The most speed: always in axis order");
+            });
+            p.order = p.effective_order();
+            ui.add_enabled_ui(p.coder != Coder::Planes, |ui| {
+                shell::field(ui, "Order", |ui| {
+                    ui.selectable_value(&mut p.order, Order::Parity, "Parity")
+                        .on_hover_text("Nodes predicted along all axes that they are new on: the best ratios");
+                    ui.selectable_value(&mut p.order, Order::Axis, "Axis")
+                        .on_hover_text("Nodes predicted along one axis: faster");
+                });
             });
         }
     }

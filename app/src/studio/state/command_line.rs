@@ -5,7 +5,7 @@ use super::compare::RunId;
 use super::runs::{Match, RunRequest, RunTolerance};
 use crate::studio::command::Export;
 use blockmgard::params::{Budget, Points};
-use blockmgard::{Basis, Coder, Entropy, Mode, Params};
+use blockmgard::{Basis, Coder, Entropy, Mode, Order, Params};
 
 impl State {
     /// Copies a run's command line, and says which file it reads the regions from.
@@ -81,8 +81,16 @@ pub(super) fn method_words(p: &Params) -> String {
                 Points::Four => "4",
                 Points::Six => "6",
             };
-            let coder = if p.coder == Coder::Planes { "planes" } else { "class" };
-            format!("--mode pyramid --tile {} --points {points} --coder {coder}", p.tile)
+            let coder = match p.coder {
+                Coder::Class => "class",
+                Coder::Planes => "planes",
+                Coder::Groups => "groups",
+            };
+            let order = match p.effective_order() {
+                Order::Parity => "parity",
+                Order::Axis => "axis",
+            };
+            format!("--mode pyramid --tile {} --points {points} --coder {coder} --order {order}", p.tile)
         }
         Mode::Hybrid => {
             let basis = if p.basis == Basis::Projection { "projection" } else { "hierarchical" };

@@ -5,7 +5,7 @@ use super::performing::RunInput;
 use blockmgard::job::{Goal, Report};
 use blockmgard::params::{Budget, Points};
 use blockmgard::volume::Values;
-use blockmgard::{Basis, Coder, Entropy, Mode, Params, ToleranceMap, metrics};
+use blockmgard::{Basis, Entropy, Mode, Params, ToleranceMap, metrics};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -143,7 +143,7 @@ impl RunRequest {
                 let budget = self.budget().map_or_else(String::new, |ms| format!(" in {ms} ms"));
                 format!("Hybrid{levels}{basis}{budget}")
             }
-            Mode::Pyramid => format!("Pyramid {}{}", p.tile, if p.coder == Coder::Planes { " planes" } else { "" }),
+            Mode::Pyramid => format!("Pyramid {} {}", p.tile, p.coding_name()).trim_end().to_owned(),
         };
         let what = match self.tolerance {
             RunTolerance::Regions => "ROI",

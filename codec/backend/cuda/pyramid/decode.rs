@@ -4,7 +4,8 @@ use super::super::gpu::Gpu;
 use super::arguments::Chunk;
 use super::{Pyramid, Stage};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
-use crate::params::Points;
+use crate::entropy::groups::ChunkGroups;
+use crate::params::{Order, Points};
 use crate::transform::pyramid::choice::Choice;
 use crate::transform::pyramid::coarse::Parts;
 use crate::transform::pyramid::frame::in_part;
@@ -105,8 +106,8 @@ impl<T: Real> Pyramid<T> {
                 &alone
             }
         };
-        let coding = packet::Coding { coder: self.key.2, points: Points::Auto };
-        match coding.decode(layout, payload, &mut ChunkSymbols::default()) {
+        let coding = packet::Coding { coder: self.key.2, points: Points::Auto, order: Order::Axis };
+        match coding.decode(layout, ChunkGroups { shapes: &[] }, payload, &mut ChunkSymbols::default()) {
             Err(error) => error,
             Ok(()) => Error::new(ErrorKind::Device, "the GPU could not decode it, although the CPU can")
                 .remedy("use --device cpu, and please report this"),

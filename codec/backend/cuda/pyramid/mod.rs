@@ -19,7 +19,7 @@ mod tiles;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
-use crate::params::Points;
+use crate::params::{Order, Points};
 use crate::transform::pyramid::choose::of_corner_arrays;
 use crate::transform::pyramid::geometry::{Array, arrays};
 use crate::transform::pyramid::plan::ArrayPlan;
@@ -109,7 +109,7 @@ impl<T: Real> Pyramid<T> {
         let lines = stages[0].lines(gpu)?;
         let coder = Coder::new(gpu)?;
         let planes = match params.coder {
-            crate::Coder::Class => None,
+            crate::Coder::Class | crate::Coder::Groups => None,
             crate::Coder::Planes => Some(Planes::new(gpu, &gathering.shape_nodes)?),
         };
         let choosing = stages[0].plan.as_ref().map(|plan| Choosing::new(gpu, plan)).transpose()?;
@@ -152,7 +152,7 @@ impl<T: Real> Pyramid<T> {
     /// What the chunks of a frame choose that is not written in each of them.
     fn set_points(&mut self, points: Points) {
         if let Some(planes) = &mut self.planes {
-            planes.choice = packet::Coding { coder: self.key.2, points }.axis_order().to_byte();
+            planes.choice = packet::Coding { coder: self.key.2, points, order: Order::Axis }.axis_order().to_byte();
         }
     }
     /// Makes the chunks of the worklist ready to be encoded.
@@ -319,7 +319,7 @@ impl<T: Real> Stage<T> {
 /// How the symbols of a coder lie in memory.
 fn spacing(coder: crate::Coder) -> Spacing {
     match coder {
-        crate::Coder::Class => Spacing::Units,
+        crate::Coder::Class | crate::Coder::Groups => Spacing::Units,
         crate::Coder::Planes => Spacing::Tiles,
     }
 }

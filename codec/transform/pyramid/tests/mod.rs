@@ -162,7 +162,7 @@ impl<T: Real> Slow<'_, T> {
         let shape = plan.chunk(&region);
         let (choice, payload) = self.frame.coding.split_choice(bytes).unwrap();
         let mut symbols = ChunkSymbols::default();
-        self.frame.coding.decode(&shape.layout, payload, &mut symbols).unwrap();
+        self.frame.coding.decode(&shape.layout, plan.groups(choice), payload, &mut symbols).unwrap();
         let corner_n = array.corners().n;
         for (spot, place) in shape.spots.iter().zip(&shape.layout.tiles) {
             let tile = plan.tile(spot);
@@ -215,8 +215,8 @@ fn slow_prediction<T: Real>(
     value: impl Fn(usize, u32) -> T,
 ) -> T {
     let predicting = match choice.axis {
-        _ if choice.in_order => 1 << axes.trailing_zeros(),
         axis if axis > 0 && axes >> (axis - 1) & 1 == 1 => 1 << (axis - 1),
+        _ if choice.in_order => 1 << axes.trailing_zeros(),
         _ => axes,
     };
     let mut found = Vec::new();
