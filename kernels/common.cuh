@@ -53,10 +53,16 @@ __device__ __forceinline__ void copy_ahead_or_zero(void *shared, const void *glo
     memcpy(shared, global, count);
 #else
     const u32 to = (u32)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n\tcp.async.commit_group;" ::"r"(to), "l"(global), "r"(count) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(count) : "memory");
 #endif
 }
-// All but the last of the copies of `copy_ahead_or_zero` are there.
+// Copies since the last call belong together.
+__device__ __forceinline__ void copies_together() {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// All of them but those of the last call of `copies_together` are there.
 __device__ __forceinline__ void copies_arrived_but_one() {
 #ifndef BLOCKMGARD_EMULATOR
     asm volatile("cp.async.wait_group 1;" ::: "memory");

@@ -7,55 +7,95 @@ constexpr u32 GROUP_NODES = 8;
 constexpr u32 MOST_WIDTH = 16;
 // Words that a run reaches over at most.
 constexpr u32 RUN_WORDS = 146;
-// Shared memory of a warp, in words: bits that are not yet written; the part of a stream that is read.
-constexpr u32 WRITER_WORDS = 320, READER_WORDS = 512;
+// Shared memory of a warp, in words: bits that are not yet written; the part of a stream that is read, the first 4 words of which stand behind it again.
+constexpr u32 WRITER_WORDS = 736, READER_WORDS = 512;
+// Runs that a writer takes before it must write.
+constexpr u32 RUNS_AHEAD = 4;
 
-__device__ __forceinline__ u32 lanes_below() { return (1u << (threadIdx.x & 31)) - 1; }
 __device__ __forceinline__ u32 low_bits(u32 count) { return (u32)(((u64)1 << count) - 1); }
-// The sum of `value` of this lane and of those before.
-__device__ __forceinline__ u32 scan_lanes(u32 value) {
-#pragma unroll
+// The sum of `value` of this lane and of those before. Written out: two instructions a step, the compiler needs four.
+__device__ __forceinline__ u32 scan_lanes(u32 value, u32 lane) {
+#ifdef BLOCKMGARD_EMULATOR
     for (u32 by = 1; by < 32; by *= 2) {
         const u32 other = __shfl_up_sync(FULL, value, by);
-        if ((threadIdx.x & 31) >= by) value += other;
+        if (lane >= by) value += other;
     }
+#else
+    asm volatile("{\n\t.reg .pred p;\n\t.reg .u32 r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 1, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 2, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 4, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 8, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 16, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t}"
+                 : "+r"(value));
+#endif
     return value;
 }
-// *word |= value in shared memory, where `value` is not 0: without a branch around it.
-__device__ __forceinline__ void add_bits(u32 *word, u32 value) {
+// |q|, in one instruction.
+__device__ __forceinline__ u32 magnitude(i32 q) {
 #ifdef BLOCKMGARD_EMULATOR
-    if (value) atomicOr(word, value);
+    return q < 0 ? 0 - (u32)q : (u32)q;
 #else
-    const u32 to = (u32)__cvta_generic_to_shared(word);
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p red.shared.or.b32 [%0], %1; }" ::"r"(to), "r"(value) : "memory");
+    u32 m;
+    asm("abs.s32 %0, %1;" : "=r"(m) : "r"(q));
+    return m;
 #endif
 }
-
-// A lane's group: its symbols, 0 in place of those that it does not have; bit k of `present`: it has node k. ALL: every group has all.
-template <bool ALL> struct Group {
-    i32 q[GROUP_NODES];
-    u32 present;
-
-    __device__ __forceinline__ u32 count() const { return ALL ? GROUP_NODES : __popc(present); }
-    __device__ __forceinline__ bool has(u32 k) const { return ALL || (present >> k & 1); }
-    // Bits that the magnitudes of NODES nodes from `first` on take, and these bits, the first node lowest; at most 32.
-    template <u32 NODES> __device__ __forceinline__ u32 bits(u32 first, u32 width) const {
-        return width * (ALL ? NODES : __popc(present >> first & ((1u << NODES) - 1)));
+// This lane's number, and the lanes before it.
+struct Lane {
+    u32 number, below;
+    __device__ __forceinline__ Lane() : number(threadIdx.x & 31), below((1u << number) - 1) {
+        // reading it anew takes longer
+        keep(number);
+        keep(below);
     }
+};
+
+// Words in shared memory to which bits are added.
+struct SharedBits {
+#ifdef BLOCKMGARD_EMULATOR
+    u32 *words;
+    __device__ __forceinline__ explicit SharedBits(u32 *words) : words(words) {}
+    __device__ __forceinline__ void add(u32 bit, u32 low, u32 high) const {
+        atomicOr(words + bit / 32, low);
+        atomicOr(words + bit / 32 + 1, high);
+    }
+#else
+    u32 address;
+    __device__ __forceinline__ explicit SharedBits(u32 *words) : address((u32)__cvta_generic_to_shared(words)) {}
+    // Into the word of a bit and the next one.
+    __device__ __forceinline__ void add(u32 bit, u32 low, u32 high) const {
+        asm volatile("red.shared.or.b32 [%0], %1;\n\tred.shared.or.b32 [%0+4], %2;" ::"r"(address + bit / 32 * 4), "r"(low), "r"(high) : "memory");
+    }
+#endif
+};
+
+// The symbols of a lane's group, 0 at places without a node.
+struct Group {
+    i32 q[GROUP_NODES];
+
+    // The magnitudes of NODES nodes from `first` on, the first lowest; at most 32 bits.
     template <u32 NODES> __device__ __forceinline__ u32 join(u32 first, u32 width) const {
         const u32 factor = 1u << width;
         u32 joined = 0;
 #pragma unroll
-        for (u32 k = first + NODES; k > first; k--) joined = joined * (has(k - 1) ? factor : 1) + (u32)abs(q[k - 1]);
+        for (u32 k = first + NODES; k > first; k--) joined = joined * factor + magnitude(q[k - 1]);
         return joined;
     }
     template <u32 NODES> __device__ __forceinline__ void split(u32 first, u32 width, u32 joined) {
         const u32 mask = (1u << width) - 1;
 #pragma unroll
         for (u32 k = first; k < first + NODES; k++) {
-            q[k] = has(k) ? joined & mask : 0;
-            if (has(k)) joined >>= width;
+            q[k] = joined & mask;
+            joined >>= width;
         }
+    }
+    // All magnitudes OR-ed.
+    __device__ __forceinline__ u32 magnitudes() const {
+        u32 any = 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) any |= magnitude(q[k]);
+        return any;
     }
     // The signs of the symbols that are not 0, the first lowest, below a bit that ends them.
     __device__ __forceinline__ u32 signs() const {
@@ -85,71 +125,76 @@ template <bool ALL> struct Group {
 
 // Writes the runs of a stream to its slot in global memory.
 struct GroupWriter {
+    const Lane lane;
     u32 *buffer, *slot;
+    SharedBits bits;
     // The next bit, counted in the buffer; words that were written; the width that the next run counts from.
     u32 at, written, reference;
     // One past the last word that is not 0, and that word.
     u32 end, last;
+    // All magnitudes of the lane OR-ed.
+    u32 largest;
 
     // `buffer`: WRITER_WORDS of shared memory, all 0, as `finish` leaves them.
-    __device__ __forceinline__ GroupWriter(u32 *buffer, u32 *slot) : buffer(buffer), slot(slot), at(0), written(0), reference(0), end(0), last(0) {}
+    __device__ __forceinline__ GroupWriter(u32 *buffer, u32 *slot)
+        : buffer(buffer), slot(slot), bits(buffer), at(0), written(0), reference(0), end(0), last(0), largest(0) {}
 
     __device__ __forceinline__ void put(u32 bit, u32 value) {
-        u32 *word = buffer + bit / 32;
-        add_bits(word, value << (bit & 31));
-        add_bits(word + 1, __funnelshift_l(value, 0, bit));
+        bits.add(bit, value << (bit & 31), __funnelshift_l(value, 0, bit));
     }
-    // A run; `live`: the lanes that have a group.
-    template <bool ALL> __device__ __forceinline__ void run(const Group<ALL> &group, u32 live) {
-        u32 any = 0;
-#pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) any |= (u32)abs(group.q[k]);
-        const u32 width = bit_length(any), start = put_widths(width, live);
+    // A run; `live`: the lanes that have a group. At most RUNS_AHEAD of them from one `drain` to the next.
+    __device__ __forceinline__ void put(const Group &group, u32 live) {
+        const u32 any = group.magnitudes();
+        largest |= any;
+        // what is too large for a symbol is cut off, but keeps within its bits
+        const u32 width = min(bit_length(any), MOST_WIDTH), start = put_widths(width, live);
         if (!__any_sync(FULL, width > 0)) return;
         const u32 signs = group.signs(), nonzero = 31 - __clz((i32)signs);
-        const u32 own = width * group.count() | nonzero << 16, sum = scan_lanes(own), before = sum - own, all = __shfl_sync(FULL, sum, 31);
+        const u32 own = width * GROUP_NODES | nonzero << 16, sum = scan_lanes(own, lane.number), before = sum - own, all = __shfl_sync(FULL, sum, 31);
         at = start + (all & 0xffff) + (all >> 16);
         put(start + (all & 0xffff) + (before >> 16), signs ^ 1u << nonzero);
         const u32 first = start + (before & 0xffff);
         if (!__any_sync(FULL, width > 4)) put_pieces<8>(group, width, first);
-        else if (!__any_sync(FULL, width > 8)) put_pieces<4>(group, width, first);
         else put_pieces<2>(group, width, first);
-        if (at >= 32 * (WRITER_WORDS - RUN_WORDS)) flush(at / 32);
     }
-    template <u32 NODES, bool ALL> __device__ __forceinline__ void put_pieces(const Group<ALL> &group, u32 width, u32 bit) {
+    template <u32 NODES> __device__ __forceinline__ void put_pieces(const Group &group, u32 width, u32 bit) {
 #pragma unroll
         for (u32 first = 0; first < GROUP_NODES; first += NODES) {
-            put(bit, group.template join<NODES>(first, width));
-            bit += group.template bits<NODES>(first, width);
+            put(bit, group.join<NODES>(first, width));
+            bit += NODES * width;
         }
     }
     // Returns the bit behind the widths, to which `at` is set, too.
     __device__ __forceinline__ u32 put_widths(u32 width, u32 live) {
-        const u32 lane = threadIdx.x & 31, below = lanes_below(), before = live & below;
+        const u32 before = live & lane.below;
         const u32 other = __shfl_sync(FULL, width, 31 - __clz((i32)(before | 1)));
         const i32 change = (i32)width - (i32)(before ? other : reference);
-        const u32 changes = __ballot_sync(FULL, (live >> lane & 1) & (change != 0));
+        const u32 changes = __ballot_sync(FULL, (live >> lane.number & 1) & (change != 0));
         if (changes == 0) return at += live != 0;
-        const bool changed = changes >> lane & 1, far = changed & ((u32)(change + 1) > 2);
+        const bool changed = changes >> lane.number & 1, far = changed & ((u32)(change + 1) > 2);
         reference = __shfl_sync(FULL, width, __ffs((i32)live) - 1);
-        const u32 groups = __popc(live), count = __popc(changes), rank = changed ? 1u << __popc(changes & below) : 0;
+        const u32 groups = __popc(live), count = __popc(changes), rank = changed ? 1u << __popc(changes & lane.below) : 0;
         const u32 flags = live == FULL ? changes : __reduce_or_sync(FULL, changed ? 1u << __popc(before) : 0);
         const u32 down = __reduce_or_sync(FULL, change < 0 ? rank : 0), fars = __ballot_sync(FULL, far);
         const u32 wide = fars == 0 ? 0 : __reduce_or_sync(FULL, far ? rank : 0);
-        const u32 value = lane == 0 ? 1 | flags << 1 : lane == 1 ? flags >> 31 : lane == 2 ? down : lane == 3 ? wide : 0;
-        put(at + (lane < 2 ? 32 * lane : 1 + groups + (lane == 3 ? count : 0)), value);
+        // two lanes put the flags, two the others
+        const u64 both = down | (u64)wide << count;
+        const u32 head = lane.number & 1 ? flags >> 31 : 1 | flags << 1, tail = lane.number & 1 ? (u32)(both >> 32) : (u32)both;
+        if (lane.number < 4) put(at + 32 * (lane.number & 1) + (lane.number & 2 ? 1 + groups : 0), lane.number & 2 ? tail : head);
         at += 1 + groups + 2 * count;
         if (fars == 0) return at;
-        put(at + 4 * __popc(fars & below), far ? (u32)abs(change) - 2 : 0);
+        put(at + 4 * __popc(fars & lane.below), far ? (u32)abs(change) - 2 : 0);
         return at += 4 * __popc(fars);
     }
+    __device__ __forceinline__ void drain() {
+        if (at >= 32 * (WRITER_WORDS - RUNS_AHEAD * RUN_WORDS)) flush(at / 32);
+    }
     // Writes the first words of the buffer, and moves what is left to its beginning.
-    __device__ __noinline__ void flush(u32 words) {
-        const u32 lane = threadIdx.x & 31;
+    __device__ __forceinline__ void flush(u32 words) {
         __syncwarp();
         for (u32 first = 0; first < words; first += 32) {
-            const u32 word = first + lane < words ? buffer[first + lane] : 0, with = __ballot_sync(FULL, word != 0);
-            if (first + lane < words) slot[written + first + lane] = word, buffer[first + lane] = 0;
+            const u32 word = first + lane.number < words ? buffer[first + lane.number] : 0, with = __ballot_sync(FULL, word != 0);
+            if (first + lane.number < words) slot[written + first + lane.number] = word, buffer[first + lane.number] = 0;
             if (with == 0) continue;
             const u32 highest = 31 - __clz((i32)with);
             end = written + first + highest + 1;
@@ -160,7 +205,7 @@ struct GroupWriter {
         __syncwarp();
         const u32 rest = buffer[words];
         __syncwarp();
-        if (lane == 0) buffer[words] = 0, buffer[0] = rest;
+        if (lane.number == 0) buffer[words] = 0, buffer[0] = rest;
         __syncwarp();
     }
     // Writes the rest; the length of the stream in bytes.
@@ -172,6 +217,7 @@ struct GroupWriter {
 
 // Reads the runs of a stream, which starts at any byte; bits behind its end are 0.
 struct GroupReader {
+    const Lane lane;
     u32 *window;
     // The next 16 bytes of this lane, and the end of the stream.
     const char *next, *end;
@@ -181,9 +227,9 @@ struct GroupReader {
     u32 skipped;
     bool broken;
 
-    // `window`: READER_WORDS of shared memory that start at a multiple of 16 bytes.
+    // `window`: READER_WORDS + 4 words of shared memory that start at a multiple of 16 bytes.
     __device__ __forceinline__ GroupReader(u32 *window, const u8 *stream, u32 bytes)
-        : window(window), next((const char *)((u64)stream / 16 * 16) + 16 * (threadIdx.x & 31)), end((const char *)stream + bytes),
+        : window(window), next((const char *)((u64)stream / 16 * 16) + 16 * lane.number), end((const char *)stream + bytes),
           at((u32)((u64)stream % 16) * 8), asked(0), reference(0), skipped(at), broken(false) {}
 
     // Before each run: asks for what it may read and for as much again.
@@ -193,7 +239,10 @@ struct GroupReader {
             __syncwarp();
             do {
                 const i64 left = end - next;
-                copy_ahead_or_zero(window + asked % READER_WORDS + 4 * (threadIdx.x & 31), next, (u32)(left < 0 ? 0 : left < 16 ? left : 16));
+                const u32 count = (u32)(left < 0 ? 0 : left < 16 ? left : 16), place = asked % READER_WORDS + 4 * lane.number;
+                copy_ahead_or_zero(window + place, next, count);
+                if (place == 0) copy_ahead_or_zero(window + READER_WORDS, next, count);
+                copies_together();
                 next += 4 * PIECE, asked += PIECE;
             } while (asked < at / 32 + RUN_WORDS + PIECE);
         }
@@ -202,22 +251,21 @@ struct GroupReader {
     }
     // 32 bits from bit `bit` on.
     __device__ __forceinline__ u32 get(u32 bit) const {
-        const u32 word = bit / 32;
-        return __funnelshift_r(window[word % READER_WORDS], window[(word + 1) % READER_WORDS], bit);
+        const u32 *word = window + bit / 32 % READER_WORDS;
+        return __funnelshift_r(word[0], word[1], bit);
     }
-    // The groups of a run: `present` is given, symbols are returned.
-    template <bool ALL> __device__ __forceinline__ void run(Group<ALL> &group, u32 live) {
+    // A run.
+    __device__ __forceinline__ void get(Group &group, u32 live) {
         advance();
         const u32 width = get_widths(live);
 #pragma unroll
         for (u32 k = 0; k < GROUP_NODES; k++) group.q[k] = 0;
         if (!__any_sync(FULL, width > 0)) return;
-        const u32 own = width * group.count(), sum = scan_lanes(own), first = at + sum - own;
+        const u32 own = width * GROUP_NODES, sum = scan_lanes(own, lane.number), first = at + sum - own;
         if (!__any_sync(FULL, width > 4)) get_pieces<8>(group, width, first);
-        else if (!__any_sync(FULL, width > 8)) get_pieces<4>(group, width, first);
         else get_pieces<2>(group, width, first);
         at += __shfl_sync(FULL, sum, 31);
-        const u32 nonzero = group.nonzero(), nonzeros = scan_lanes(nonzero);
+        const u32 nonzero = group.nonzero(), nonzeros = scan_lanes(nonzero, lane.number);
         group.take_signs(get(at + nonzeros - nonzero));
         at += __shfl_sync(FULL, nonzeros, 31);
         if (__any_sync(FULL, width == MOST_WIDTH)) {
@@ -225,17 +273,16 @@ struct GroupReader {
             for (u32 k = 0; k < GROUP_NODES; k++) broken |= (u32)(group.q[k] + 32768) > 65535;
         }
     }
-    template <u32 NODES, bool ALL> __device__ __forceinline__ void get_pieces(Group<ALL> &group, u32 width, u32 bit) const {
+    template <u32 NODES> __device__ __forceinline__ void get_pieces(Group &group, u32 width, u32 bit) const {
 #pragma unroll
         for (u32 first = 0; first < GROUP_NODES; first += NODES) {
-            group.template split<NODES>(first, width, get(bit));
-            bit += group.template bits<NODES>(first, width);
+            group.split<NODES>(first, width, get(bit));
+            bit += NODES * width;
         }
     }
     // The lane's width: 0 where it has no group.
     __device__ __forceinline__ u32 get_widths(u32 live) {
-        const u32 lane = threadIdx.x & 31, below = lanes_below();
-        const bool lives = live >> lane & 1;
+        const bool lives = live >> lane.number & 1;
         if (live == 0) return 0;
         const u32 head = get(at);
         if (!(head & 1)) {
@@ -244,8 +291,8 @@ struct GroupReader {
         }
         const u32 groups = __popc(live), flags = get(at + 1) & low_bits(groups);
         at += 1 + groups;
-        const u32 count = __popc(flags), before = __popc(flags & low_bits(__popc(live & below)));
-        const bool changed = lives & (flags >> __popc(live & below) & 1);
+        const u32 count = __popc(flags), before = __popc(flags & low_bits(__popc(live & lane.below)));
+        const bool changed = lives & (flags >> __popc(live & lane.below) & 1);
         const u32 down = get(at) >> before & 1, wide = get(at + count) & low_bits(count);
         at += 2 * count;
         u32 change = changed;
@@ -255,7 +302,7 @@ struct GroupReader {
             change = far ? more + 2 : change;
             at += 4 * __popc(wide);
         }
-        const u32 width = reference + scan_lanes(changed && down ? 0 - change : change);
+        const u32 width = reference + scan_lanes(changed && down ? 0 - change : change, lane.number);
         const bool none = lives & (width > MOST_WIDTH);
         broken |= none;
         reference = __shfl_sync(FULL, width, __ffs((i32)live) - 1);

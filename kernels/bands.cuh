@@ -1,0 +1,326 @@
+// Step 0 of whole tiles in axis order (FORMAT.md, "Groups coder"), from values to the bits of their bands and back, without symbols in between.
+// A block takes a tile and walks along one axis, a warp a band: a lane four rows of one position of the last axis. Nodes new on the last axis
+// are predicted across lanes, those new on the rows' axis by way of shared memory, and those new on the walk's axis, which are most, from the
+// planes that the lane has passed.
+#pragma once
+#include "class.cuh"
+#include "groups.cuh"
+
+// A tile of the list: its number, and its first node of each axis.
+struct __align__(16) BandTile {
+    u32 number;
+    u32 at[3];
+};
+
+template <class T> struct BandArguments {
+    // Encoding: the frame's values (in a slab: where they would start). C order.
+    const T *values;
+    // Decoding: the box lo..hi.
+    T *result;
+    // Rebuilt nodes of S(1) of the tiles, in the order of the list.
+    const T *coarse;
+    const u8 *tiers;
+    // For step 0.
+    const Quantizer<T> *quantizers;
+    const BandTile *list;
+    const Tile *tiles;
+    const u8 *choices;
+    // For 2, 4 and 6 points: weight k of the new node between old nodes j and j + 1 at 6 j + k; 0 for an old node that does not exist.
+    const T *weights;
+    // Band b of a tile is stream first_stream[tile] + 1 + b, and has a length in bytes. Encoding, it goes to `slot_words` words of its own; decoding,
+    // it begins at places[stream] of `input`.
+    const u32 *first_stream;
+    u32 *slots, *lengths;
+    const u64 *places;
+    const u8 *input;
+    u64 slot_words;
+    // Exact nodes of each stream: tiles whose bands have some are left out.
+    u32 *exact_counts;
+    // Tiles that are left out.
+    u32 *slow, *slow_count;
+    Chunk *chunks;
+    u32 list_count, tier_count;
+    u32 n[3], blocks[3], lo[3], hi[3];
+};
+
+constexpr u32 BAND_ROWS = 4, MOST_POINTS = 6;
+// Steps whose values are in shared memory or on their way there.
+constexpr u32 STAGES = 4;
+
+template <u32 SIDE> struct BandShape {
+    // Quads of rows side by side in a warp; warps of a block.
+    static constexpr u32 QUADS = 32 / SIDE, WARPS = SIDE / BAND_ROWS / QUADS, THREADS = 32 * WARPS;
+    // Nodes of an axis that are in S(1); eights of the walk.
+    static constexpr u32 OLD = SIDE / 2 + 1, SLABS = SIDE / 8, BLOCKS = SLABS * SLABS * SLABS, PLANE = SIDE * SIDE;
+};
+
+// What a step needs: an old plane, a new one, and the nodes of S(1) of the old one.
+template <class T, u32 SIDE, bool ENCODE> struct BandStage {
+    typedef BandShape<SIDE> Shape;
+    static constexpr u32 VALUES = ENCODE ? Shape::PLANE : 4;
+    __align__(16) T old[VALUES];
+    T fresh[VALUES], coarse[(Shape::OLD * Shape::OLD + 3) / 4 * 4];
+};
+
+// Shared memory of a block.
+template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
+    typedef BandShape<SIDE> Shape;
+    struct __align__(16) Padded {
+        Quantizer<T> of;
+    };
+    BandStage<T, SIDE, ENCODE> stages[STAGES];
+    // Old rows of two planes, with rows of 0 around them.
+    static constexpr u32 PAD = MOST_POINTS / 2 - 1, ROWS = (Shape::OLD + 2 * PAD) * SIDE;
+    T rows[2][ROWS];
+    // By walk, rows and last axis.
+    Padded quantizers[Shape::BLOCKS];
+    // Of the new nodes of an axis.
+    T weights[SIDE / 2][8];
+    u8 ranks[32];
+
+    __device__ __forceinline__ void clear() {
+        for (u32 i = threadIdx.x; i < 2 * ROWS; i += blockDim.x) rows[0][i] = 0;
+        if (threadIdx.x < 32) ranks[threadIdx.x] = threadIdx.x < Shape::OLD ? (u8)rank_of(threadIdx.x) : 0;
+    }
+    // The rank of a node of S(1): CoarseAxis.
+    static __device__ __forceinline__ u32 rank_of(u32 index) {
+        if (index == 0 || index == Shape::OLD - 1) return index != 0;
+        const u32 zeros = __ffs((i32)index) - 1, of_set = SIDE / 4 >> zeros;
+        return of_set + 1 + (index >> (zeros + 1));
+    }
+    // Quantizers and weights of a tile whose chunk chose so.
+    __device__ __forceinline__ void fill(const BandArguments<T> &a, const BandTile &tile, Choice choice) {
+        constexpr u32 EDGE = Shape::SLABS;
+        const bool along_rows = choice.favoured() == 2;
+        for (u32 i = threadIdx.x; i < Shape::BLOCKS; i += blockDim.x) {
+            const u32 walk = i / (EDGE * EDGE), row = i / EDGE % EDGE, z = along_rows ? row : walk, y = along_rows ? walk : row;
+            const u64 from = ((u64)(tile.at[0] / 8 + z) * a.blocks[1] + tile.at[1] / 8 + y) * a.blocks[2] + tile.at[2] / 8 + i % EDGE;
+            quantizers[i].of = a.quantizers[a.tier_count == 1 ? 0 : a.tiers[from]];
+        }
+        const T *of_points = a.weights + choice.points() * MOST_POINTS * (SIDE / 2);
+        for (u32 i = threadIdx.x; i < MOST_POINTS * (SIDE / 2); i += blockDim.x) weights[i / MOST_POINTS][i % MOST_POINTS] = of_points[i];
+    }
+};
+
+// The values of a tile on their way to shared memory, a stage after the other.
+template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
+    typedef BandShape<SIDE> Shape;
+    typedef BandMemory<T, SIDE, ENCODE> Memory;
+    static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
+    static constexpr u32 COARSE = Shape::OLD * Shape::OLD, COARSE_TURNS = (COARSE + Shape::THREADS - 1) / Shape::THREADS;
+
+    Memory &memory;
+    // The thread's piece of the next old and the next new plane.
+    const T *old, *fresh, *coarse;
+    u64 plane_stride, turn_stride;
+    u32 coarse_stride, coarse_turn;
+    // All rows begin at multiples of 16 bytes.
+    bool aligned;
+
+    __device__ __forceinline__ BandLoader(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows) : memory(memory) {
+        const u64 plane = (u64)a.n[1] * a.n[2], row_stride = along_rows ? plane : a.n[2];
+        plane_stride = along_rows ? a.n[2] : plane;
+        turn_stride = row_stride * (Shape::THREADS / PIECES);
+        if (ENCODE) {
+            old = a.values + tile.at[0] * plane + (u64)tile.at[1] * a.n[2] + tile.at[2] + threadIdx.x / PIECES * row_stride + threadIdx.x % PIECES * VECTOR;
+            fresh = old + plane_stride;
+            aligned = a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0;
+        }
+        coarse_stride = along_rows ? Shape::OLD : COARSE;
+        coarse = a.coarse + (u64)entry * Shape::OLD * COARSE;
+        // element i of a plane: row i / OLD, position i % OLD
+        coarse_turn = along_rows ? 1 : 0;
+    }
+    __device__ __forceinline__ void copy(T *to, const T *from) const {
+        if (aligned) {
+            copy_ahead<16>(to, from);
+        } else {
+#pragma unroll 1
+            for (u32 m = 0; m < VECTOR; m++) copy_ahead<sizeof(T)>(to + m, from + m);
+        }
+    }
+    // Asks for step `step`: old plane `step`, and the new plane LAG before it.
+    template <u32 LAG> __device__ __forceinline__ void ask(u32 step) {
+        BandStage<T, SIDE, ENCODE> &stage = memory.stages[step % STAGES];
+        if (step < Shape::OLD) {
+            if (ENCODE) {
+#pragma unroll
+                for (u32 i = 0; i < TURNS; i++) copy(stage.old + (threadIdx.x + i * Shape::THREADS) * VECTOR, old + i * turn_stride);
+                old += step + 2 < Shape::OLD ? 2 * plane_stride : plane_stride;
+            }
+            const T *plane = coarse + memory.ranks[step] * coarse_stride;
+#pragma unroll
+            for (u32 i = 0; i < COARSE_TURNS; i++) {
+                const u32 element = threadIdx.x + i * Shape::THREADS;
+                if (element < COARSE) copy_ahead<sizeof(T)>(stage.coarse + element, plane + (coarse_turn ? element / Shape::OLD * COARSE + element % Shape::OLD : element));
+            }
+        }
+        if (ENCODE && step >= LAG && step - LAG < Shape::OLD - 2) {
+#pragma unroll
+            for (u32 i = 0; i < TURNS; i++) copy(stage.fresh + (threadIdx.x + i * Shape::THREADS) * VECTOR, fresh + i * turn_stride);
+            fresh += 2 * plane_stride;
+        }
+        copies_together();
+    }
+};
+
+template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
+    typedef BandShape<SIDE> Shape;
+    typedef BandMemory<T, SIDE, ENCODE> Memory;
+    typedef BandStage<T, SIDE, ENCODE> Stage;
+    typedef Real<T> R;
+    static constexpr u32 HALF = POINTS / 2, OLD = Shape::OLD, SLABS = Shape::SLABS;
+    // Old planes that a new one waits for; old planes that are kept.
+    static constexpr u32 LAG = HALF < 2 ? 2 : HALF, WINDOW = LAG + HALF;
+    static constexpr u32 STAGE = sizeof(Stage) / sizeof(T), FRESH = Stage::VALUES, ROW3 = 3 * SIDE;
+
+    Memory &memory;
+    BandLoader<T, SIDE, ENCODE> loader;
+    const u32 x, quad;
+    const bool x_new, last_quad;
+    // The warp has the last quad.
+    const bool has_last;
+    // The lanes of a new node's neighbours on the last axis, and weights there.
+    u32 from[POINTS];
+    T along_x[POINTS];
+    // In the first stage: rows 0, 2 and 3 of the old plane, and row 0 of its values.
+    const T *old_rows[3], *values;
+    // Row 0 among the old rows of the first plane; of the lane's quantizer; of the weights of rows.
+    T *row;
+    const typename Memory::Padded *quantizers;
+    // The old planes that the lane has passed, the newest first.
+    T window[WINDOW][BAND_ROWS];
+    // Symbols of the old planes' rows 0 and 2, rows 1 and 3; of new planes.
+    Group even, odd, first, second;
+    // By how much an error was too large.
+    T excess;
+
+    __device__ __forceinline__ Bands(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows)
+        : memory(memory), loader(a, memory, tile, entry, along_rows), x(threadIdx.x % SIDE), quad(threadIdx.x / SIDE), x_new(x % 2 == 1 && x < SIDE - 1),
+          last_quad(quad == SIDE / BAND_ROWS - 1), has_last(threadIdx.x / 32 == Shape::WARPS - 1), row(memory.rows[0] + (Memory::PAD + 2 * quad) * SIDE + x),
+          quantizers(memory.quantizers + quad / 2 * SLABS + x / 8), excess(0) {
+        const u32 node = min(x / 2, OLD - 3);
+#pragma unroll
+        for (u32 k = 0; k < POINTS; k++) {
+            const i32 old = (i32)(node + 1 + k) - (i32)HALF;
+            // where there is none, weights are 0
+            from[k] = old < 0 || old >= (i32)OLD ? 0 : position(old);
+            along_x[k] = memory.weights[node][k];
+        }
+        values = memory.stages[0].old + (ENCODE ? BAND_ROWS * quad * SIDE + x : 0);
+#pragma unroll
+        for (u32 i = 0; i < 3; i++) {
+            const u32 rank = memory.ranks[min(2 * quad + i, OLD - 1)];
+            const T *coarse = memory.stages[0].coarse + rank * OLD + memory.ranks[(x + 1) / 2];
+            old_rows[i] = ENCODE && (x_new || (i == 2 && !last_quad)) ? values + (i == 2 ? ROW3 : 2 * i * SIDE) : coarse;
+        }
+#pragma unroll
+        for (u32 i = 0; i < WINDOW; i++) {
+#pragma unroll
+            for (u32 r = 0; r < BAND_ROWS; r++) window[i][r] = 0;
+        }
+    }
+    static __device__ __forceinline__ u32 position(u32 old) { return min(2 * old, SIDE - 1); }
+    __device__ __forceinline__ void load_weights(const T *of, T (&weights)[POINTS]) const {
+        struct __align__(16) Row {
+            T of[8];
+        };
+        const Row all = *(const Row *)of;
+#pragma unroll
+        for (u32 k = 0; k < POINTS; k++) weights[k] = all.of[k];
+    }
+    template <class F> static __device__ __forceinline__ T predict(const T (&weights)[POINTS], F value) {
+        T p = R::mul(weights[0], value(0));
+#pragma unroll
+        for (u32 k = 1; k < POINTS; k++) p = R::fma(weights[k], value(k), p);
+        return p;
+    }
+    static __device__ __forceinline__ T number(i32 q) {
+        if constexpr (sizeof(T) == 8) return (T)q;
+        else return R::sub(R::from_bits(R::bits(R::ROUNDER) + (u32)q), R::ROUNDER);
+    }
+    // v becomes the reconstruction of a node with prediction p; encoding, q its symbol. What is no symbol is wide.
+    __device__ __forceinline__ void take(T &v, T p, const Quantizer<T> &z, i32 &q, T &error) const {
+        if constexpr (ENCODE) {
+            const T rounded = R::add(R::mul(R::sub(v, p), z.inverse), R::ROUNDER), steps = R::sub(rounded, R::ROUNDER), r = R::fma(steps, z.step, p);
+            error = R::max(error, R::abs(R::sub(v, r)));
+            q = (i32)((u32)R::bits(rounded) - (u32)R::bits(R::ROUNDER));
+            if constexpr (sizeof(T) == 8) q = R::abs(steps) <= (T)32767 ? q : 1 << 30;
+            v = r;
+        } else {
+            v = R::fma(number(q), z.step, p);
+        }
+    }
+    // A row of an old plane, by the nodes of S(1): the others.
+    __device__ __forceinline__ void across(T &v, const Quantizer<T> &z, i32 &q, T &error) const {
+        const T old = v, p = predict(along_x, [&](u32 k) { return __shfl_sync(FULL, old, from[k], SIDE); });
+        // an old node predicts itself
+        take(v, ENCODE && !x_new ? old : p, z, q, error);
+        v = x_new ? v : old;
+    }
+    // The step of old plane `old` by the values `v`; its symbols are those of number `k` of the slab.
+    template <u32 K> __device__ __forceinline__ void old_plane(u32 old, T (&v)[BAND_ROWS]) {
+        i32 &q0 = even.q[2 * K], &q1 = odd.q[2 * K], &q2 = even.q[2 * K + 1], &q3 = odd.q[2 * K + 1];
+        const Quantizer<T> z = quantizers[min(old / 4, SLABS - 1) * (SLABS * SLABS)].of;
+        // planes take turns
+        T *const own = row + K % 2 * Memory::ROWS;
+        T error = 0;
+        i32 last_q = q3;
+        across(v[0], z, q0, error);
+        across(v[2], z, q2, error);
+        own[0] = v[0], own[SIDE] = v[2];
+        T last = v[3];
+        if (has_last) {
+            T of_last = 0;
+            across(last, z, last_q, of_last);
+            if (last_quad) own[2 * SIDE] = last;
+            error = R::max(error, last_quad ? of_last : 0);
+        }
+        copies_arrived_but_one();
+        __syncthreads();
+        T near[POINTS + 1], weights[POINTS];
+#pragma unroll
+        for (u32 k = 0; k < POINTS + 1; k++) near[k] = k + 1 == HALF ? v[0] : k == HALF ? v[2] : own[((i32)(k + 1) - (i32)HALF) * (i32)SIDE];
+        load_weights(memory.weights[2 * quad], weights);
+        take(v[1], predict(weights, [&](u32 k) { return near[k]; }), z, q1, error);
+        load_weights(memory.weights[2 * quad + 1], weights);
+        const T p = predict(weights, [&](u32 k) { return near[k + 1]; });
+        if (ENCODE) {
+            // the last quad's is done
+            T other = last_quad ? 0 : v[3];
+            i32 q;
+            take(other, last_quad ? 0 : p, z, q, error);
+            q3 = last_quad ? last_q : q;
+            v[3] = last_quad ? last : other;
+        } else {
+            take(v[3], p, z, q3, error);
+            v[3] = last_quad ? last : v[3];
+        }
+        if (ENCODE) excess = R::max(excess, R::sub(error, z.check));
+        pass(v);
+    }
+    __device__ __forceinline__ void pass(const T (&v)[BAND_ROWS]) {
+#pragma unroll
+        for (u32 i = WINDOW - 1; i > 0; i--) {
+#pragma unroll
+            for (u32 r = 0; r < BAND_ROWS; r++) window[i][r] = window[i - 1][r];
+        }
+#pragma unroll
+        for (u32 r = 0; r < BAND_ROWS; r++) window[0][r] = v[r];
+    }
+    // New plane j, between old planes j and j + 1.
+    __device__ __forceinline__ void new_plane(u32 j, T (&v)[BAND_ROWS], i32 *q) {
+        const Quantizer<T> z = quantizers[j / 4 * (SLABS * SLABS)].of;
+        T weights[POINTS], error = 0;
+        load_weights(memory.weights[j], weights);
+#pragma unroll
+        for (u32 r = 0; r < BAND_ROWS; r++) take(v[r], predict(weights, [&](u32 k) { return window[WINDOW - 1 - k][r]; }), z, q[r], error);
+        if (ENCODE) excess = R::max(excess, R::sub(error, z.check));
+    }
+    __device__ __forceinline__ void start() {
+#pragma unroll
+        for (u32 i = 0; i < STAGES - 1; i++) loader.template ask<LAG>(i);
+        copies_arrived_but_one();
+        __syncthreads();
+    }
+};

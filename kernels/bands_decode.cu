@@ -1,0 +1,129 @@
+// Step 0 of whole tiles in axis order, decoding (bands.cuh).
+#include "bands.cuh"
+
+template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POINTS, false> {
+    typedef Bands<T, SIDE, POINTS, false> Base;
+    using Base::LAG;
+    using Base::SLABS;
+    GroupReader reader;
+    // Where plane 0 of the lane's rows goes; rows that lie in the box, planes of it.
+    T *result;
+    u32 rows, first_plane, end_plane;
+    u32 plane_stride, row_stride;
+
+    __device__ __forceinline__ DecodeBands(const BandArguments<T> &a, typename Base::Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *window, u64 stream)
+        : Base(a, memory, tile, entry, along_rows), reader(window, a.input + a.places[stream], a.lengths[stream]) {
+        open(a, tile, along_rows);
+    }
+
+    __device__ __forceinline__ void open(const BandArguments<T> &a, const BandTile &tile, bool along_rows) {
+        const u32 walk = along_rows ? 1 : 0, row_axis = 1 - walk;
+        const u32 row = a.hi[2] - a.lo[2], plane = row * (a.hi[1] - a.lo[1]);
+        plane_stride = along_rows ? row : plane, row_stride = along_rows ? plane : row;
+        // it may begin before the box
+        const u32 first_row = tile.at[row_axis] + BAND_ROWS * this->quad;
+        const i64 walked = (i64)tile.at[walk] - a.lo[walk], down = (i64)first_row - a.lo[row_axis];
+        result = a.result + walked * (i64)plane_stride + down * (i64)row_stride + ((i64)tile.at[2] + this->x - a.lo[2]);
+        const bool inside = tile.at[2] + this->x >= a.lo[2] && tile.at[2] + this->x < a.hi[2];
+        rows = 0;
+#pragma unroll
+        for (u32 r = 0; r < BAND_ROWS; r++) rows |= (u32)(inside && first_row + r >= a.lo[row_axis] && first_row + r < a.hi[row_axis]) << r;
+        first_plane = a.lo[walk] > tile.at[walk] ? a.lo[walk] - tile.at[walk] : 0;
+        end_plane = a.hi[walk] > tile.at[walk] ? a.hi[walk] - tile.at[walk] : 0;
+    }
+    __device__ __forceinline__ void store(u32 plane, const T (&v)[BAND_ROWS]) const {
+        if (plane < first_plane || plane >= end_plane) return;
+        T *to = result + (u64)plane * plane_stride;
+        if (__all_sync(FULL, rows == 15)) {
+#pragma unroll
+            for (u32 r = 0; r < BAND_ROWS; r++) to[(u64)row_stride * r] = v[r];
+        } else {
+#pragma unroll
+            for (u32 r = 0; r < BAND_ROWS; r++) {
+                if (rows >> r & 1) to[(u64)row_stride * r] = v[r];
+            }
+        }
+    }
+    template <u32 K> __device__ __forceinline__ void step(u32 slab) {
+        if (K == 0) {
+            reader.get(this->even, __ballot_sync(FULL, this->x_new));
+            reader.get(this->odd, FULL);
+        }
+        planes<K>(slab);
+        if (K == LAG - 1) reader.get(this->first, FULL);
+        // before the old planes of the next slab
+        if (K == 3) reader.get(this->second, FULL);
+    }
+    // Old plane 4 slab + K, and the new plane LAG before it.
+    template <u32 K> __device__ __forceinline__ void planes(u32 slab) {
+        constexpr u32 AT = K * Base::STAGE, J = (K + 8 - LAG) % 4;
+        const u32 old = 4 * slab + K;
+        T v[BAND_ROWS] = {this->old_rows[0][AT], 0, this->old_rows[1][AT], this->old_rows[2][AT]};
+        this->template old_plane<K>(old, v);
+        this->loader.template ask<LAG>(old + STAGES - 1);
+        store(this->position(old), v);
+        if (K >= LAG || slab > 0) fresh<J>(old - LAG);
+    }
+    template <u32 J> __device__ __forceinline__ void fresh(u32 j) {
+        T v[BAND_ROWS];
+        this->new_plane(j, v, (J < 2 ? this->first.q : this->second.q) + J % 2 * BAND_ROWS);
+        store(2 * j + 1, v);
+    }
+    __device__ __forceinline__ void run() {
+        this->start();
+#pragma unroll 1
+        for (u32 slab = 0; slab < SLABS; slab++) {
+            step<0>(slab);
+            step<1>(slab);
+            step<2>(slab);
+            step<3>(slab);
+        }
+        // the last old plane
+        this->even.q[0] = this->second.q[4], this->odd.q[0] = this->second.q[5], this->even.q[1] = this->second.q[6], this->odd.q[1] = this->second.q[7];
+        planes<0>(SLABS);
+        if (LAG == 3) {
+            const T none[BAND_ROWS] = {0, 0, 0, 0};
+            this->pass(none);
+            fresh<2>(4 * SLABS - 2);
+        }
+    }
+};
+
+template <class T, u32 SIDE, u32 POINTS> __device__ __forceinline__ void decode_tile(const BandArguments<T> &a, BandMemory<T, SIDE, false> &memory, u32 *window, const BandTile &tile, u32 entry, bool along_rows) {
+    const u64 stream = (u64)a.first_stream[tile.number] + 1 + threadIdx.x / 32;
+    if (__syncthreads_or(a.exact_counts[stream] > 0)) {
+        if (threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
+        return;
+    }
+    DecodeBands<T, SIDE, POINTS> work(a, memory, tile, entry, along_rows, window, stream);
+    work.run();
+    if (!work.reader.finish(a.lengths[stream]) && threadIdx.x % 32 == 0) atomicOr(&a.chunks[a.tiles[tile.number].chunk].error, 1u);
+}
+
+template <class T, u32 SIDE> __device__ __forceinline__ void decode_bands(const BandArguments<T> &a) {
+    SHARED_MEMORY(shared);
+    typedef BandMemory<T, SIDE, false> Memory;
+    Memory &memory = *(Memory *)shared;
+    u32 *const window = (u32 *)(shared + sizeof(Memory)) + threadIdx.x / 32 * (READER_WORDS + 4);
+    memory.clear();
+    for (u32 entry = blockIdx.x; entry < a.list_count; entry += gridDim.x) {
+        const BandTile tile = a.list[entry];
+        const Choice choice{a.choices[a.tiles[tile.number].chunk]};
+        __syncthreads();
+        if (!choice.in_order() || choice.favoured() == 3) {
+            if (threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
+            continue;
+        }
+        memory.fill(a, tile, choice);
+        __syncthreads();
+        const bool along_rows = choice.favoured() == 2;
+        if (choice.points() == 1) decode_tile<T, SIDE, 4>(a, memory, window, tile, entry, along_rows);
+        else if (choice.points() == 0) decode_tile<T, SIDE, 2>(a, memory, window, tile, entry, along_rows);
+        else decode_tile<T, SIDE, 6>(a, memory, window, tile, entry, along_rows);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2) decode_bands_32_f32(const BandArguments<float> a) { decode_bands<float, 32>(a); }
+extern "C" __global__ void __launch_bounds__(64, 8) decode_bands_16_f32(const BandArguments<float> a) { decode_bands<float, 16>(a); }
+extern "C" __global__ void __launch_bounds__(256, 1) decode_bands_32_f64(const BandArguments<double> a) { decode_bands<double, 32>(a); }
+extern "C" __global__ void __launch_bounds__(64, 5) decode_bands_16_f64(const BandArguments<double> a) { decode_bands<double, 16>(a); }
