@@ -77,6 +77,8 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
     // Of the new nodes of an axis.
     T weights[SIDE / 2][8];
     u8 ranks[32];
+    // The tile at hand cannot be done here.
+    u32 failed;
 
     __device__ __forceinline__ void clear() {
         for (u32 i = threadIdx.x; i < 2 * ROWS; i += blockDim.x) rows[0][i] = 0;
@@ -97,6 +99,7 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
             const u64 from = ((u64)(tile.at[0] / 8 + z) * a.blocks[1] + tile.at[1] / 8 + y) * a.blocks[2] + tile.at[2] / 8 + i % EDGE;
             quantizers[i].of = a.quantizers[a.tier_count == 1 ? 0 : a.tiers[from]];
         }
+        if (threadIdx.x == 0) failed = 0;
         const T *of_points = a.weights + choice.points() * MOST_POINTS * (SIDE / 2);
         for (u32 i = threadIdx.x; i < MOST_POINTS * (SIDE / 2); i += blockDim.x) weights[i / MOST_POINTS][i % MOST_POINTS] = of_points[i];
     }

@@ -91,7 +91,9 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
 
 template <class T, u32 SIDE, u32 POINTS> __device__ __forceinline__ void decode_tile(const BandArguments<T> &a, BandMemory<T, SIDE, false> &memory, u32 *window, const BandTile &tile, u32 entry, bool along_rows) {
     const u64 stream = (u64)a.first_stream[tile.number] + 1 + threadIdx.x / 32;
-    if (__syncthreads_or(a.exact_counts[stream] > 0)) {
+    if (a.exact_counts[stream] > 0) memory.failed = 1;
+    __syncthreads();
+    if (memory.failed) {
         if (threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
         return;
     }

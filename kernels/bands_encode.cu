@@ -61,7 +61,9 @@ __device__ __forceinline__ void encode_tile(const BandArguments<T> &a, BandMemor
     work.run();
     const u32 bytes = work.writer.finish();
     if (threadIdx.x % 32 == 0) a.lengths[stream] = bytes, a.exact_counts[stream] = 0;
-    if (__syncthreads_or(work.excess > 0 || work.writer.largest > 32767) && threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
+    if (work.excess > 0 || work.writer.largest > 32767) memory.failed = 1;
+    __syncthreads();
+    if (memory.failed && threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
 }
 
 template <class T, u32 SIDE> __device__ __forceinline__ void encode_bands(const BandArguments<T> &a) {
