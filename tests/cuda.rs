@@ -47,6 +47,14 @@ fn random_frames_of_planes_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits
 }
 
 #[test]
+fn random_frames_of_groups_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() {
+    let Some(cuda) = cuda() else { return };
+    for seed in 0..case_count() {
+        cases::compare(&cuda, &cases::Case::groups(seed));
+    }
+}
+
+#[test]
 fn random_hybrid_frames_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits() {
     let Some(strict) = cuda() else { return };
     let helped = cuda().unwrap().with_cpu();
@@ -69,7 +77,7 @@ fn frames_in_parts_and_on_two_devices_have_the_bytes_of_the_cpu() {
     let mut parts = 0;
     for seed in 0..case_count() / 10 {
         let layered = || cases::Case::layered(seed);
-        for case in [layered(), layered().in_hybrid_mode(), layered().in_planes()] {
+        for case in [layered(), layered().in_hybrid_mode(), layered().in_planes(), layered().in_groups()] {
             // From a limit that the whole frame fits into to one that a single layer does not fit into.
             for limit in [48 << 20, 12 << 20, 6 << 20, 1 << 20] {
                 let strict = Cuda::open_within(&Gpus::First, limit).unwrap().with_cpu();
@@ -91,6 +99,7 @@ fn damaged_chunks_are_refused_as_on_the_cpu() {
         cases::damage(&cuda, &cases::Case::random(1000 + seed));
         cases::damage(&cuda, &cases::Case::hybrid(1000 + seed));
         cases::damage(&cuda, &cases::Case::planes(1000 + seed));
+        cases::damage(&cuda, &cases::Case::groups(1000 + seed));
     }
 }
 

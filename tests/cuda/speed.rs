@@ -2,7 +2,7 @@
 
 use blockmgard::backend::Cuda;
 use blockmgard::backend::cuda::bench::{Runs, bench_f32, bench_f64, mappings_f32, mappings_f64};
-use blockmgard::{Basis, Mode, Params, Shape, ToleranceMap};
+use blockmgard::{Basis, Coder, Mode, Order, Params, Shape, ToleranceMap};
 
 /// Runs the bench once on a small field: what it says of the values must be true.
 pub fn run_once(cuda: &Cuda) {
@@ -10,9 +10,9 @@ pub fn run_once(cuda: &Cuda) {
     let values: Vec<f32> = blockmgard::volume::standin(shape.n);
     let map = ToleranceMap::uniform(&shape, 1e-3).unwrap();
     let hybrid = Params { mode: Mode::Hybrid, ..Params::default() };
-    for params in
-        [Params { tile: 8, ..Params::default() }, Params { tile: 16, ..Params::default() }, Params::fast(), hybrid]
-    {
+    let tile = |tile: u8| Params { tile, ..Params::default() };
+    let groups = Params { coder: Coder::Groups, ..tile(16) };
+    for params in [tile(8), tile(16), groups, Params::fast(), hybrid] {
         let report = bench_f32(cuda, &values, shape.n, &map, &params, Runs { resident: 1, host: 1 }).unwrap();
         let figures = &report.figures;
         assert!(figures.violations == 0 && report.max_error_of_tau > 0.5 && report.max_error_of_tau <= 1.0);
@@ -31,7 +31,8 @@ pub fn mappings(cuda: &Cuda) {
     assert_eq!(mappings_f64(cuda, &blockmgard::volume::standin(shape.n), shape.n, &map, runs).unwrap().len(), 3);
 }
 
-/// Measures one setting: `file extents tolerance`, then a tile or `fast`, or `L M` of the hybrid mode (`L M projection`).
+/// Measures one setting: `file extents tolerance`, then `fast` or a tile (behind it perhaps `groups` and `axis`), or `L M` of the hybrid mode
+/// (`L M projection`).
 pub fn measure(cuda: &Cuda, setting: &str) -> String {
     let words: Vec<&str> = setting.split_whitespace().collect();
     let extents: Vec<usize> = words[1..4].iter().map(|w| w.parse().unwrap()).collect();
@@ -40,7 +41,12 @@ pub fn measure(cuda: &Cuda, setting: &str) -> String {
     let number = |i: usize| words[i].parse().unwrap();
     let params = match words.len() {
         6 if words[5] == "fast" => Params::fast(),
-        6 => Params { tile: number(5), ..Params::default() },
+        count if count == 6 || words[6].parse::<u8>().is_err() => Params {
+            tile: number(5),
+            coder: if words.contains(&"groups") { Coder::Groups } else { Coder::Class },
+            order: if words.contains(&"axis") { Order::Axis } else { Order::Parity },
+            ..Params::default()
+        },
         count => Params {
             mode: Mode::Hybrid,
             local_levels: number(5),

@@ -187,7 +187,8 @@ fn without_kernels(n: [usize; 3], params: &Params) -> Option<&'static str> {
         Coder::Planes if params.tile != 8 || n.contains(&1) => {
             Some("the planes coder, but for tiles of 8 in three axes")
         }
-        Coder::Groups => Some("the groups coder"),
+        Coder::Groups if params.order == Order::Axis => Some("the groups coder in axis order"),
+        Coder::Groups if n.contains(&1) => Some("the groups coder, but for three axes"),
         _ => None,
     }
 }

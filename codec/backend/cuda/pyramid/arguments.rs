@@ -136,6 +136,59 @@ device_struct! {
         pub chunk_count: u32,
         pub value_bytes: u32,
     }
+    pub struct ShapeStream {
+        pub first_run: u32,
+        pub runs: u32,
+        pub slot: u32,
+        pub exact: u32,
+    }
+    pub struct RunLane {
+        pub place: [u16; 8],
+    }
+    pub struct GroupShape {
+        pub first_stream: [u32; 2],
+        pub streams: [u32; 2],
+    }
+    pub struct GroupTile {
+        pub first: [u32; 2],
+        pub slot: u64,
+    }
+    pub struct GroupChunk {
+        pub first: u32,
+        pub streams: [u32; 2],
+        pub unused: u32,
+    }
+    pub struct GroupsArguments {
+        pub tiles: u64,
+        pub chunks: u64,
+        pub group_tiles: u64,
+        pub group_chunks: u64,
+        pub shapes: u64,
+        pub shape_streams: u64,
+        pub runs: u64,
+        pub q: u64,
+        pub delta: u64,
+        pub slots: u64,
+        pub exact: u64,
+        pub lengths: u64,
+        pub exact_counts: u64,
+        pub places: u64,
+        pub exact_places: u64,
+        pub list: u64,
+        pub banded: u64,
+        pub left_out: u64,
+        pub left_out_count: u64,
+        pub choices: u64,
+        pub output: u64,
+        pub totals: u64,
+        pub capacity: u64,
+        pub list_count: u32,
+        pub banded_count: u32,
+        pub tile_streams: u32,
+        pub chunk_count: u32,
+        pub value_bytes: u32,
+        pub unused: u32,
+    }
     pub struct DeviceProbe<T> {
         pub weight: [[T; 6]; 3],
         pub gain: [T; 3],

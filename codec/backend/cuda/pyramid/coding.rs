@@ -4,7 +4,7 @@ use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Chunk, CoderArguments, Stream, Tile, UnitRecord};
 use super::coder::{Coder, READ_AHEAD};
-use super::level::{Shapes, Span, Worklist};
+use super::level::{Shapes, Worklist};
 use crate::Result;
 use crate::entropy::class::chunk::{BITS_PER_LANE, LANE_NODES_AND_BITS, MAX_STREAMS};
 
@@ -112,9 +112,9 @@ impl Coding {
         // SAFETY: reserved by `reserve_output`.
         unsafe { gpu.upload(self.output.address(gpu), bytes) }
     }
-    /// The tiles of one array.
-    pub fn tiles(&self, gpu: &Gpu, span: &Span) -> u64 {
-        self.tiles.address(gpu) + (span.tiles.start * size_of::<Tile>()) as u64
+    /// The tiles of all arrays.
+    pub fn tiles(&self, gpu: &Gpu) -> u64 {
+        self.tiles.address(gpu)
     }
     pub fn q(&self, gpu: &Gpu) -> u64 {
         self.q.address(gpu)

@@ -8,6 +8,7 @@ mod coding;
 mod decode;
 mod encode;
 mod flat;
+mod groups;
 mod host_decode;
 mod host_encode;
 mod level;
@@ -32,6 +33,7 @@ use choosing::Choosing;
 use coder::Coder;
 use coding::Coding;
 pub(super) use flat::{Flat, FlatPart};
+use groups::Groups;
 pub(super) use host_decode::decode_frame;
 pub(super) use host_encode::encode_frame;
 use level::{Gathering, Level, Shapes, Span, Worklist};
@@ -84,8 +86,10 @@ pub(super) struct Pyramid<T> {
     coder: Coder,
     /// Chunks of all arrays: those of the last array first, those of the frame at the end.
     coding: Coding,
-    /// None for the class coder.
+    /// Of the planes coder, else none.
     planes: Option<Planes>,
+    /// Of the groups coder, else none.
+    groups: Option<Groups>,
     /// None where the frame is its own last array.
     choosing: Option<Choosing>,
     quantizers: Buffer,
@@ -100,17 +104,22 @@ pub(super) struct Pyramid<T> {
 }
 
 impl<T: Real> Pyramid<T> {
-    /// Tables for frames of `n` nodes. With the planes coder they have three axes, and tiles of 8.
+    /// Tables for frames of `n` nodes. With the planes coder they have three axes, and tiles of 8; with the groups coder three axes.
     pub fn new(gpu: &Gpu, n: [usize; 3], params: &Params) -> Result<Self> {
         let tile = params.tile;
         let mut gathering = Gathering::new(spacing(params.coder));
-        let stages: Vec<_> = arrays(n, tile)?.into_iter().map(|array| Stage::new(&mut gathering, array)).collect();
+        let stages: Vec<_> =
+            arrays(n, tile)?.into_iter().map(|array| Stage::new(&mut gathering, array, params)).collect();
         let shapes = gathering.upload(gpu)?;
         let lines = stages[0].lines(gpu)?;
         let coder = Coder::new(gpu)?;
         let planes = match params.coder {
             crate::Coder::Class | crate::Coder::Groups => None,
             crate::Coder::Planes => Some(Planes::new(gpu, &gathering.shape_nodes)?),
+        };
+        let groups = match params.coder {
+            crate::Coder::Class | crate::Coder::Planes => None,
+            crate::Coder::Groups => Some(Groups::new(gpu, &stages)?),
         };
         let choosing = stages[0].plan.as_ref().map(|plan| Choosing::new(gpu, plan)).transpose()?;
         let [quantizers, spill, coarse, scratch, result] = std::array::from_fn(|_| Buffer::default());
@@ -122,6 +131,7 @@ impl<T: Real> Pyramid<T> {
             coder,
             coding: Coding::default(),
             planes,
+            groups,
             choosing,
             quantizers,
             spill,
@@ -141,11 +151,17 @@ impl<T: Real> Pyramid<T> {
     }
     /// Reserves memory for the tiles and chunks of `list`, and sends what the kernels need to know of them.
     fn prepare(&mut self, gpu: &Gpu, list: &Worklist, encode: bool) -> Result<()> {
-        let Some(planes) = &mut self.planes else {
-            self.sort_tiles(gpu, list)?;
-            return self.coding.prepare(gpu, list, self.shapes.slots, T::BYTES, encode);
-        };
-        planes.prepare(gpu, list, &self.stages, encode)?;
+        match (&mut self.planes, &mut self.groups) {
+            (Some(planes), _) => planes.prepare(gpu, list, &self.stages, encode)?,
+            (_, Some(groups)) => {
+                groups.prepare::<T>(gpu, list, encode)?;
+                self.sort_tiles(gpu, list)?;
+            }
+            _ => {
+                self.sort_tiles(gpu, list)?;
+                return self.coding.prepare(gpu, list, self.shapes.slots, T::BYTES, encode);
+            }
+        }
         self.coding.prepare(gpu, list, 0, T::BYTES, false)?;
         if encode { self.coding.reserve_output(gpu, list.nodes * T::BYTES as u64 / 4 + 4096) } else { Ok(()) }
     }
@@ -168,23 +184,26 @@ impl<T: Real> Pyramid<T> {
     }
     /// Queues everything from symbols to bytes.
     fn encode_symbols(&self, gpu: &Gpu) -> Result<()> {
-        match &self.planes {
-            None => self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
-            Some(planes) => self.pack(gpu, planes),
+        match (&self.planes, &self.groups) {
+            (Some(planes), _) => self.pack(gpu, planes),
+            (_, Some(groups)) => self.pack_groups(gpu, groups),
+            _ => self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
     }
     /// Queues the last step of that once more.
     fn assemble(&self, gpu: &Gpu) -> Result<()> {
-        match &self.planes {
-            None => self.coding.assemble(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
-            Some(planes) => self.assemble_planes(gpu, planes),
+        match (&self.planes, &self.groups) {
+            (Some(planes), _) => self.assemble_planes(gpu, planes),
+            (_, Some(groups)) => self.assemble_groups(gpu, groups),
+            _ => self.coding.assemble(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
     }
     /// Queues everything from bytes to symbols.
     fn decode_symbols(&self, gpu: &Gpu) -> Result<()> {
-        match &self.planes {
-            None => self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
-            Some(planes) => self.unpack(gpu, planes),
+        match (&self.planes, &self.groups) {
+            (Some(planes), _) => self.unpack(gpu, planes),
+            (_, Some(groups)) => self.unpack_groups(gpu, groups),
+            _ => self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
     }
     /// Address of the quantizers of a level.
@@ -267,9 +286,12 @@ impl<T: Real> Pyramid<T> {
 }
 
 impl<T: Real> Stage<T> {
-    fn new(gathering: &mut Gathering, array: Array) -> Self {
+    fn new(gathering: &mut Gathering, array: Array, params: &Params) -> Self {
         let n = array.n;
-        let plan = (!array.is_last()).then(|| ArrayPlan::<T>::new(array));
+        let plan = (!array.is_last()).then(|| match params.coder {
+            crate::Coder::Groups => ArrayPlan::<T>::new(array).with_groups(),
+            crate::Coder::Class | crate::Coder::Planes => ArrayPlan::<T>::new(array),
+        });
         let level = match &plan {
             Some(plan) => gathering.add(plan),
             None => gathering.add_last::<T>(n.iter().product()),

@@ -4,7 +4,7 @@ use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile, WholeArguments};
 use super::coding::Coding;
-use super::level::{Span, Worklist};
+use super::level::Worklist;
 use super::{Pyramid, Stage, Work, narrow};
 use crate::Result;
 use crate::transform::pyramid::Real;
@@ -168,7 +168,7 @@ impl Planes {
         };
         let parts = coding.parts(gpu);
         PlanesArguments {
-            tiles: coding.tiles(gpu, &Span::default()),
+            tiles: coding.tiles(gpu),
             chunks: parts.chunks,
             shape_nodes: self.shape_nodes.address(gpu),
             q: coding.q(gpu),

@@ -3,9 +3,9 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
-use super::level::{Level, Span, WholeTiles, Worklist};
+use super::level::{WholeTiles, Worklist};
 use super::lines::FineLayout;
-use super::{Pyramid, Work, narrow};
+use super::{Pyramid, Stage, Work, narrow};
 use crate::Result;
 use crate::transform::pyramid::Real;
 use crate::volume::DType;
@@ -22,12 +22,24 @@ pub struct TileList {
 }
 
 impl TileList {
-    /// Sorts the tiles of an array and sends the lists. `bytes`: of a value.
-    fn prepare(&mut self, gpu: &Gpu, tiles: &[Tile], level: &Level, bytes: usize) -> Result<()> {
+    /// Sends the lists.
+    fn send(&mut self, gpu: &Gpu, (mut list, whole): (Vec<u32>, Vec<u32>)) -> Result<()> {
+        (self.any, self.whole) = (list.len() as u32, whole.len() as u32);
+        list.extend(whole);
+        let address = self.memory.reserve(gpu, size_of_val(&list[..]))?;
+        // SAFETY: just reserved for exactly this list.
+        unsafe { gpu.upload(address, &list) }
+    }
+}
+
+impl<T: Real> Stage<T> {
+    /// Its tiles among those of all arrays: of any shape, and the whole ones.
+    fn sorted(&self, gpu: &Gpu, all: &[Tile]) -> (Vec<u32>, Vec<u32>) {
         let (mut list, mut whole, mut chunk) = (Vec::new(), Vec::new(), 0);
-        let known = level.whole.as_ref().filter(|w| w.fine_bytes(bytes) <= gpu.shared_per_block);
-        let together = known.map_or(1, |w| w.layout(bytes).together);
-        for (number, tile) in tiles.iter().enumerate() {
+        let known = self.level.whole.as_ref().filter(|w| w.fine_bytes(T::BYTES) <= gpu.shared_per_block);
+        let together = known.map_or(1, |w| w.layout(T::BYTES).together);
+        for number in self.span.tiles.clone() {
+            let tile = &all[number];
             if known.is_none_or(|w| w.shape != tile.shape) {
                 list.push(number as u32);
                 continue;
@@ -40,11 +52,7 @@ impl TileList {
             whole.push(number as u32);
         }
         whole.resize(whole.len().next_multiple_of(together), NO_TILE);
-        (self.any, self.whole) = (list.len() as u32, whole.len() as u32);
-        list.extend(whole);
-        let address = self.memory.reserve(gpu, size_of_val(&list[..]))?;
-        // SAFETY: just reserved for exactly this list.
-        unsafe { gpu.upload(address, &list) }
+        (list, whole)
     }
 }
 
@@ -119,7 +127,8 @@ impl<T: Real> Pyramid<T> {
     /// Sends the lists of the tiles of all arrays of the worklist, and reserves memory for what the kernels hand to each other.
     pub(super) fn sort_tiles(&mut self, gpu: &Gpu, list: &Worklist) -> Result<()> {
         for stage in self.stages.iter_mut().filter(|s| s.plan.is_some()) {
-            stage.tiles.prepare(gpu, &list.tiles[stage.span.tiles.clone()], &stage.level, T::BYTES)?;
+            let sorted = stage.sorted(gpu, &list.tiles);
+            stage.tiles.send(gpu, sorted)?;
             let whole = stage.level.whole.as_ref().map_or(0, |w| w.coarse_nodes * stage.tiles.whole as usize);
             self.coarse.reserve(gpu, whole * T::BYTES)?;
         }
@@ -239,15 +248,14 @@ impl<T: Real> Pyramid<T> {
 
     fn arguments(&self, gpu: &Gpu, k: usize, work: &Work) -> TileArguments {
         let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
-        let (shapes, coding, all) = (&self.shapes, &self.coding, Span::default());
+        let (shapes, coding) = (&self.shapes, &self.coding);
         TileArguments {
             values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
             result: work.result,
             corners: corners.values.address(gpu),
             tiers: stage.tiers.address(gpu),
             quantizers: self.quantizers.address(gpu),
-            // lists of the planes coder number the tiles of all arrays
-            tiles: coding.tiles(gpu, if self.key.2 == crate::Coder::Planes { &all } else { &stage.span }),
+            tiles: coding.tiles(gpu),
             list: 0,
             coarse: 0,
             shapes: shapes.shapes,

@@ -1,0 +1,269 @@
+//! The groups coder on the device: streams between their symbols and bytes.
+
+use super::super::buffer::Buffer;
+use super::super::gpu::Gpu;
+use super::arguments::{Chunk, GroupChunk, GroupShape, GroupTile, GroupsArguments, RunLane, ShapeStream};
+use super::blob::Blob;
+use super::coding::Coding;
+use super::level::Worklist;
+use super::tables::Spacing;
+use super::{Pyramid, Stage};
+use crate::entropy::class::symbols::TileLayout;
+use crate::entropy::groups::geometry::{GROUP, NO_NODE, RUN, TileGroups};
+use crate::transform::pyramid::{Real, last};
+use crate::{Error, Result};
+
+/// Warps of a block that packs or unpacks streams, and blocks of a multiprocessor: as in groups_pack.cu.
+const WARPS: u32 = 4;
+const BLOCKS: u32 = 8;
+/// Threads of a block that assembles or parses a chunk: as in groups_assemble.cu.
+const CHUNK_THREADS: u32 = 512;
+/// Bits of a group at most: its width, and eight magnitudes with signs. A run has one more.
+const GROUP_BITS: u32 = 7 + 8 * 17;
+/// Slots start at multiples of so many words.
+const SLOT_WORDS: u32 = 4;
+
+/// The shapes of all arrays, by the numbers that the worklist gives them.
+#[derive(Default)]
+struct Tables {
+    shapes: Vec<GroupShape>,
+    streams: Vec<ShapeStream>,
+    runs: Vec<RunLane>,
+    /// Words of the slots of each shape.
+    slot_words: Vec<u32>,
+}
+
+impl Tables {
+    /// `streams`: by walk. `layout`: of the tile.
+    fn add(&mut self, layout: &TileLayout, streams: [&TileGroups; 2]) {
+        let starts = layout.units.iter().zip(Spacing::Units.starts(&layout.units));
+        let places: Vec<u16> =
+            starts.flat_map(|(unit, start)| (0..unit.len).map(move |i| (start + i) as u16)).collect();
+        let mut shape = GroupShape { first_stream: [0; 2], streams: streams.map(|groups| groups.streams() as u32) };
+        let mut words = 0;
+        for (first, groups) in shape.first_stream.iter_mut().zip(streams) {
+            *first = self.streams.len() as u32;
+            words = words.max(self.add_streams(groups, &places));
+        }
+        self.shapes.push(shape);
+        self.slot_words.push(words);
+    }
+
+    /// The streams of a shape; `places` are those of its nodes among its symbols. Returns the words of their slots.
+    fn add_streams(&mut self, groups: &TileGroups, places: &[u16]) -> u32 {
+        let (mut slot, mut exact) = (0, 0);
+        for stream in 0..groups.streams() {
+            let (runs, first_run) = (groups.runs_of(stream), self.runs.len() / RUN);
+            let (mut live, mut nodes) = (0, 0);
+            for run in runs.clone() {
+                let first = self.runs.len();
+                self.runs.resize(first + RUN, RunLane { place: [NO_NODE; GROUP] });
+                for (lane, group) in self.runs[first..].iter_mut().zip(groups.groups_of(run)) {
+                    for (place, &node) in lane.place.iter_mut().zip(groups.places_of(group)) {
+                        // none for no node
+                        *place = places.get(node as usize).copied().unwrap_or(NO_NODE);
+                        nodes += (*place != NO_NODE) as u32;
+                    }
+                    live += !groups.places_of(group).is_empty() as u32;
+                }
+            }
+            let (first_run, runs) = (first_run as u32, runs.len() as u32);
+            self.streams.push(ShapeStream { first_run, runs, slot, exact });
+            slot += (runs + GROUP_BITS * live).div_ceil(32).next_multiple_of(SLOT_WORDS);
+            exact += nodes;
+        }
+        slot
+    }
+}
+
+/// Device addresses of the tables of shapes.
+#[derive(Clone, Copy, Default)]
+struct TableAddresses {
+    shapes: u64,
+    streams: u64,
+    runs: u64,
+}
+
+/// Memory of the groups coder between symbols and bytes.
+#[derive(Default)]
+pub struct Groups {
+    /// Held for its life.
+    _tables: Buffer,
+    at: TableAddresses,
+    /// Of each shape: its streams by walk, and words of its slots.
+    shapes: Vec<([u32; 2], u32)>,
+    tile_streams: u32,
+    group_tiles: Buffer,
+    group_chunks: Buffer,
+    slots: Buffer,
+    exact: Buffer,
+    lengths: Buffer,
+    exact_counts: Buffer,
+    places: Buffer,
+    exact_places: Buffer,
+    list: Buffer,
+    left_out: Buffer,
+    left_out_count: Buffer,
+    list_count: u32,
+}
+
+impl Groups {
+    /// Tables for the tiles of all arrays of a frame with three axes.
+    pub fn new<T: Real>(gpu: &Gpu, stages: &[Stage<T>]) -> Result<Self> {
+        let mut tables = Tables::default();
+        for stage in stages {
+            // between the shapes of two arrays are some without streams
+            let first = stage.level.first_shape as usize;
+            tables.shapes.resize(first, bytemuck::Zeroable::zeroed());
+            tables.slot_words.resize(first, 0);
+            match &stage.plan {
+                Some(plan) => {
+                    for tile in plan.tile_plans() {
+                        let streams = [0, 1].map(|walk| tile.groups(Some(walk)));
+                        tables.add(&tile.layout, streams.each_ref());
+                    }
+                }
+                None => {
+                    let streams = TileGroups::without_bands(stage.len());
+                    tables.add(&last::layout::<T>(stage.len()).shapes[0], [&streams; 2]);
+                }
+            }
+        }
+        let mut blob = Blob::default();
+        let at = [blob.add(&tables.shapes), blob.add(&tables.streams), blob.add(&tables.runs)];
+        let mut memory = Buffer::default();
+        let base = blob.upload(gpu, &mut memory)?;
+        let [shapes, streams, runs] = at.map(|offset| base + offset);
+        let of_shapes: Vec<_> = tables.shapes.iter().zip(&tables.slot_words).map(|(s, &w)| (s.streams, w)).collect();
+        Ok(Self {
+            _tables: memory,
+            at: TableAddresses { shapes, streams, runs },
+            tile_streams: of_shapes.iter().flat_map(|(streams, _)| streams).copied().max().unwrap_or(1),
+            shapes: of_shapes,
+            ..Self::default()
+        })
+    }
+
+    /// Reserves memory for the tiles of `list`, and sends where their streams stand.
+    pub fn prepare<T: Real>(&mut self, gpu: &Gpu, list: &Worklist, encode: bool) -> Result<()> {
+        let numbered = self.number(list)?;
+        let tiles = numbered.tiles.len();
+        let numbers: Vec<u32> = (0..tiles as u32).collect();
+        self.list_count = tiles as u32;
+        for numbers in [&mut self.lengths, &mut self.exact_counts] {
+            numbers.reserve(gpu, 4 * numbered.streams as usize)?;
+        }
+        for places in [&mut self.places, &mut self.exact_places] {
+            places.reserve(gpu, 8 * numbered.streams as usize)?;
+        }
+        if encode {
+            // copies of the last stream may read a word behind it
+            self.slots.reserve(gpu, 4 * (numbered.words as usize + 1))?;
+            self.exact.reserve(gpu, T::BYTES * list.nodes as usize + 4)?;
+        }
+        self.left_out.reserve(gpu, 4 * tiles)?;
+        self.left_out_count.reserve(gpu, 4)?;
+        let of_tiles = self.group_tiles.reserve(gpu, size_of_val(&numbered.tiles[..]))?;
+        let of_chunks = self.group_chunks.reserve(gpu, size_of_val(&numbered.chunks[..]))?;
+        let listed = self.list.reserve(gpu, size_of_val(&numbers[..]))?;
+        // SAFETY: just reserved for exactly these.
+        unsafe {
+            gpu.upload(of_tiles, &numbered.tiles)?;
+            gpu.upload(of_chunks, &numbered.chunks)?;
+            gpu.upload(listed, &numbers)
+        }
+    }
+
+    /// Numbers the streams of a worklist: of each chunk one after the other, for either walk.
+    fn number(&self, list: &Worklist) -> Result<Numbered> {
+        let mut all = Numbered::default();
+        let mut streams = 0u64;
+        for Chunk { tile, tile_end, .. } in &list.chunks {
+            let mut of_chunk = GroupChunk { first: streams as u32, streams: [0; 2], unused: 0 };
+            for tile in &list.tiles[*tile as usize..*tile_end as usize] {
+                let (of_shape, words) = self.shapes[tile.shape as usize];
+                let first = of_chunk.streams.map(|before| of_chunk.first + before);
+                all.tiles.push(GroupTile { first, slot: all.words });
+                (0..2).for_each(|walk| of_chunk.streams[walk] += of_shape[walk]);
+                all.words += words as u64;
+            }
+            streams += of_chunk.streams[0].max(of_chunk.streams[1]) as u64;
+            all.chunks.push(of_chunk);
+        }
+        all.streams = u32::try_from(streams).map_err(|_| {
+            Error::invalid("a frame with so many streams does not fit the GPU's tables")
+                .remedy("use smaller frames (--frame)")
+        })?;
+        Ok(all)
+    }
+
+    fn arguments(&self, gpu: &Gpu, coding: &Coding, value_bytes: usize) -> GroupsArguments {
+        let parts = coding.parts(gpu);
+        GroupsArguments {
+            tiles: coding.tiles(gpu),
+            chunks: parts.chunks,
+            group_tiles: self.group_tiles.address(gpu),
+            group_chunks: self.group_chunks.address(gpu),
+            shapes: self.at.shapes,
+            shape_streams: self.at.streams,
+            runs: self.at.runs,
+            q: coding.q(gpu),
+            delta: coding.delta(gpu),
+            slots: self.slots.address(gpu),
+            exact: self.exact.address(gpu),
+            lengths: self.lengths.address(gpu),
+            exact_counts: self.exact_counts.address(gpu),
+            places: self.places.address(gpu),
+            exact_places: self.exact_places.address(gpu),
+            list: self.list.address(gpu),
+            banded: 0,
+            left_out: self.left_out.address(gpu),
+            left_out_count: self.left_out_count.address(gpu),
+            choices: coding.choices(gpu),
+            output: parts.output,
+            totals: parts.totals,
+            capacity: parts.capacity,
+            list_count: self.list_count,
+            banded_count: 0,
+            tile_streams: self.tile_streams,
+            chunk_count: parts.chunk_count,
+            value_bytes: value_bytes as u32,
+            unused: 0,
+        }
+    }
+}
+
+/// The streams of a worklist.
+#[derive(Default)]
+struct Numbered {
+    tiles: Vec<GroupTile>,
+    chunks: Vec<GroupChunk>,
+    streams: u32,
+    /// Of all slots.
+    words: u64,
+}
+
+impl<T: Real> Pyramid<T> {
+    /// Queues everything from symbols to bytes, after [`Coding::reset`].
+    pub(super) fn pack_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
+        let a = groups.arguments(gpu, &self.coding, T::BYTES);
+        // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
+        unsafe { gpu.launch("pack_groups", gpu.multiprocessors * BLOCKS, 32 * WARPS, 0, &a)? };
+        self.assemble_groups(gpu, groups)
+    }
+    /// Queues the copying of all streams to their places in the output; nothing happens when it is too small.
+    pub(super) fn assemble_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
+        let a = groups.arguments(gpu, &self.coding, T::BYTES);
+        // SAFETY: as in `pack_groups`.
+        unsafe { gpu.launch("assemble_groups", a.chunk_count, CHUNK_THREADS, 0, &a) }
+    }
+    /// Queues everything from bytes to symbols. Damage is noted in the chunks.
+    pub(super) fn unpack_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
+        let a = groups.arguments(gpu, &self.coding, T::BYTES);
+        // SAFETY: as in `pack_groups`; the kernels check every place that comes from the bytes.
+        unsafe {
+            gpu.launch("parse_groups", a.chunk_count, CHUNK_THREADS, 0, &a)?;
+            gpu.launch("unpack_groups", gpu.multiprocessors * BLOCKS, 32 * WARPS, 0, &a)
+        }
+    }
+}

@@ -1,0 +1,210 @@
+// The groups coder: streams between their slots and the bytes of chunks, a block a chunk.
+#include "groups_streams.cuh"
+
+// Every chunk starts one byte before a multiple of this, so that its payload, after the choice, is aligned.
+constexpr u32 ALIGNMENT = 16;
+constexpr u32 THREADS = 512;
+// In the first byte of a payload: there are exact nodes.
+constexpr u32 HAS_EXACT = 128;
+// Bits of the numbers of a table at most: of any, and of one that an encoder writes.
+constexpr u32 MOST_BITS = 31, WRITTEN_BITS = 16;
+// Threads that copy bytes together, and words that each has under way.
+constexpr u32 COPYING = 8, BATCH = 4;
+
+// Bytes of a table of a number of each stream, with the byte in front of it.
+__device__ __forceinline__ u32 table_bytes(u32 bits, u32 streams) { return 1 + (bits * streams + 7) / 8; }
+
+// Where the parts of a payload begin, encoding.
+struct Layout {
+    u32 bits, exact_bits, exact_table, streams, exact, end;
+    __device__ __forceinline__ Layout(const GroupsArguments &a, u32 number) {
+        const Chunk &chunk = a.chunks[number];
+        const u32 count = a.group_chunks[number].streams[walk_of(a.choices[number])];
+        bits = bit_length(chunk.code), exact_bits = bit_length(chunk.flags);
+        exact_table = table_bytes(bits, count);
+        streams = exact_table + (exact_bits > 0 ? table_bytes(exact_bits, count) : 0);
+        exact = streams + (u32)chunk.cost;
+        end = exact + a.value_bytes * chunk.coded;
+    }
+};
+
+// The place of the payload of chunk `own`, and of the end of all chunks.
+__device__ __forceinline__ u64 payload_place(const GroupsArguments &a, u32 own, u64 &end) {
+    u64 before = 0, all = 0;
+    for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
+        const u32 room = (Layout(a, c).end + ALIGNMENT) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+        all += room;
+        before += c < own ? room : 0;
+    }
+    u64 place;
+    block_scan(before, place);
+    block_scan(all, end);
+    return place + ALIGNMENT;
+}
+
+// Numbers of the streams of a chunk.
+struct Numbers {
+    // Their sums before each stream, and that of all; where what they count stands now.
+    u32 before[CHUNK_STREAMS + 1], source[CHUNK_STREAMS];
+    // The table of the payload.
+    u32 table[CHUNK_STREAMS * WRITTEN_BITS / 32 + 1];
+
+    __device__ void fill(const u32 *numbers, u32 count, u32 bits) {
+        for (u32 i = threadIdx.x; i < sizeof(table) / 4; i += THREADS) table[i] = 0;
+        u32 sum = 0;
+        for (u32 i = threadIdx.x; i < (count + THREADS - 1) / THREADS * THREADS; i += THREADS) {
+            const u32 number = i < count ? numbers[i] : 0;
+            u64 total;
+            // also waits until the table is cleared
+            const u32 own = sum + (u32)block_scan(number, total);
+            sum += (u32)total;
+            if (i < count) before[i] = own;
+            if (number == 0) continue;
+            const u32 bit = bits * i, high = __funnelshift_l(number, 0, bit);
+            atomicOr(&table[bit / 32], number << (bit % 32));
+            if (high) atomicOr(&table[bit / 32 + 1], high);
+        }
+        if (threadIdx.x == 0) before[count] = sum;
+        __syncthreads();
+    }
+    // Calls f(the chunk's stream) for all streams, which says where what they count stands.
+    template <class F> __device__ void find(const GroupsArguments &a, const Chunk &chunk, u32 first, F f) {
+        for (u32 i = threadIdx.x; i < (chunk.tile_end - chunk.tile) * a.tile_streams; i += THREADS) {
+            const TileStream stream(a, chunk.tile + i / a.tile_streams, i % a.tile_streams);
+            if (stream.exists) source[stream.number - first] = f(stream);
+        }
+        __syncthreads();
+    }
+    __device__ void put_table(u8 *out, u32 head, u32 bits, u32 count) const {
+        if (threadIdx.x == 0) out[0] = (u8)head;
+        for (u32 i = threadIdx.x; i + 1 < table_bytes(bits, count); i += THREADS) out[1 + i] = ((const u8 *)table)[i];
+    }
+};
+
+// Copies `count` bytes to any place, by COPYING threads, of which this is number `thread`.
+__device__ __forceinline__ void copy_bytes(u8 *to, const u32 *from, u32 count, u32 thread) {
+    const u32 head = min((u32)(0 - (u64)to) % 4, count), words = (count - head) / 4, tail = (count - head) % 4;
+    const u8 *bytes = (const u8 *)from;
+    if (thread < head) to[thread] = bytes[thread];
+    if (thread < tail) to[head + 4 * words + thread] = bytes[head + 4 * words + thread];
+    u32 *out = (u32 *)(to + head);
+    for (u32 i = thread; i < words; i += COPYING * BATCH) {
+        u32 low[BATCH], high[BATCH];
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) {
+            const u32 word = i + COPYING * k;
+            low[k] = word < words ? from[word] : 0;
+            high[k] = word < words && head > 0 ? from[word + 1] : 0;
+        }
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) {
+            if (i + COPYING * k < words) out[i + COPYING * k] = __funnelshift_r(low[k], high[k], 8 * head);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(512, 3) assemble_groups(const GroupsArguments a) {
+    __shared__ Numbers numbers;
+    const u32 own = blockIdx.x, walk = walk_of(a.choices[own]), thread = threadIdx.x;
+    Chunk &chunk = a.chunks[own];
+    const GroupChunk &of_chunk = a.group_chunks[own];
+    const u32 count = of_chunk.streams[walk], first = of_chunk.first, words = a.value_bytes / 4;
+    const Layout layout(a, own);
+    u64 end;
+    const u64 place = payload_place(a, own, end);
+    if (thread == 0) {
+        chunk.offset = place, chunk.bytes = layout.end;
+        if (own == 0) a.totals[1] = end;
+    }
+    if (end > a.capacity) return;
+    u8 *out = a.output + place;
+    if (thread == 0) out[-1] = a.choices[own];
+    numbers.fill(a.lengths + first, layout.bits == 0 ? 0 : count, layout.bits);
+    numbers.put_table(out, layout.bits | (layout.exact_bits > 0 ? HAS_EXACT : 0), layout.bits, count);
+    if (layout.bits == 0) return;
+    const u64 first_slot = a.group_tiles[chunk.tile].slot;
+    numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.slot - first_slot); });
+    for (u32 s = thread / COPYING; s < count; s += THREADS / COPYING) {
+        const u32 before = numbers.before[s];
+        copy_bytes(out + layout.streams + before, a.slots + first_slot + numbers.source[s], numbers.before[s + 1] - before, thread % COPYING);
+    }
+    if (layout.exact_bits == 0) return;
+    __syncthreads();
+    numbers.fill(a.exact_counts + first, count, layout.exact_bits);
+    numbers.put_table(out + layout.exact_table, layout.exact_bits, layout.exact_bits, count);
+    const u64 first_exact = a.tiles[chunk.tile].start;
+    numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.exact - first_exact); });
+    for (u32 s = thread / COPYING; s < count; s += THREADS / COPYING) {
+        const u32 before = numbers.before[s], values = numbers.before[s + 1] - before;
+        const u32 *from = (const u32 *)a.exact + (first_exact + numbers.source[s]) * words;
+        copy_bytes(out + layout.exact + a.value_bytes * before, from, a.value_bytes * values, thread % COPYING);
+    }
+}
+
+// The bytes of a chunk, of which none is trusted.
+struct Payload {
+    const u8 *at;
+    u32 count;
+    __device__ __forceinline__ u32 byte(u64 i) const { return i < count ? at[i] : 0; }
+    // `bits` bits from bit `bit` on.
+    __device__ __forceinline__ u32 bits(u64 bit, u32 bits) const {
+        u64 all = 0;
+        for (u32 k = 0; k < 5; k++) all |= (u64)byte(bit / 8 + k) << (8 * k);
+        return (u32)(all >> (bit % 8)) & low_bits(bits);
+    }
+    // A table of `bits` bits a number after the byte at `at`: calls f(i, number, sum of those before). The sum of all; `bad` where it is damaged.
+    template <class F> __device__ u64 table(u32 at, u32 bits, u32 streams, bool &bad, F f) const {
+        const u32 end = at + table_bytes(bits, streams), beyond = bits * streams % 8;
+        bad |= bits > MOST_BITS || end > count;
+        // what the last byte has beyond them
+        bad |= !bad && beyond > 0 && byte(end - 1) >> beyond != 0;
+        u64 sum = 0;
+        u32 all = 0;
+        for (u32 r = 0; r < streams; r += THREADS) {
+            const u32 i = r + threadIdx.x, number = i < streams && !bad ? this->bits(8 * ((u64)at + 1) + (u64)bits * i, bits) : 0;
+            u64 total;
+            const u64 before = sum + block_scan(number, total);
+            sum += total;
+            all |= number;
+            if (i < streams) f(i, number, before);
+        }
+        // the largest needs all bits
+        u64 longest;
+        block_scan(bit_length(all) == bits, longest);
+        bad |= longest == 0;
+        return sum;
+    }
+};
+
+// Where each stream of a chunk stands. Damage is noted in the chunk.
+extern "C" __global__ void __launch_bounds__(512) parse_groups(const GroupsArguments a) {
+    Chunk &chunk = a.chunks[blockIdx.x];
+    const GroupChunk &of_chunk = a.group_chunks[blockIdx.x];
+    const Payload payload = {a.output + chunk.offset, chunk.bytes};
+    const u32 streams = of_chunk.streams[walk_of(a.choices[blockIdx.x])], first = of_chunk.first, head = payload.byte(0), bits = head % HAS_EXACT;
+    bool bad = chunk.bytes == 0;
+    const u64 length = payload.table(0, bits, streams, bad, [&](u32 i, u32 number, u64 before) { a.lengths[first + i] = number, a.places[first + i] = before; });
+    u64 at = table_bytes(bits, streams), values = 0;
+    u32 exact_bits = 0;
+    if (head & HAS_EXACT) {
+        exact_bits = payload.byte(at);
+        bad |= exact_bits == 0;
+        values = payload.table((u32)at, exact_bits, streams, bad, [&](u32 i, u32 number, u64 before) { a.exact_counts[first + i] = number, a.exact_places[first + i] = before; });
+        at += table_bytes(exact_bits, streams);
+    }
+    bad |= at + length + values * a.value_bytes != payload.count;
+    for (u32 i = threadIdx.x; i < streams; i += THREADS) {
+        const u64 start = at + a.places[first + i];
+        const u32 bytes = a.lengths[first + i];
+        // its last byte is not 0
+        bad |= bytes > 0 && payload.byte(start + bytes - 1) == 0;
+        a.places[first + i] = chunk.offset + start;
+        if (exact_bits > 0) a.exact_places[first + i] = chunk.offset + at + length + a.exact_places[first + i] * a.value_bytes;
+        else a.exact_counts[first + i] = 0, a.exact_places[first + i] = 0;
+    }
+    u64 damage;
+    block_scan(bad, damage);
+    if (threadIdx.x == 0) chunk.error = damage > 0;
+    // nothing is read of a damaged chunk
+    for (u32 i = threadIdx.x; i < streams && damage > 0; i += THREADS) a.lengths[first + i] = 0, a.exact_counts[first + i] = 0, a.places[first + i] = 0;
+}
