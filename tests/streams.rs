@@ -7,7 +7,9 @@ use blockmgard::backend::{Backend, Cpu, FrameInput, FrameShape, FrameSink, Frame
 use blockmgard::job::{compress_to_vec, decompress_volume};
 use blockmgard::stream::{Archive, FrameKind, Provenance};
 use blockmgard::volume::{Field, Metadata, Values, VecField, Volume};
-use blockmgard::{Basis, Control, ErrorKind, Mode, Params, Region, Result, Shape, Tier, ToleranceMap, with_values};
+use blockmgard::{
+    Basis, Coder, Control, ErrorKind, Mode, Order, Params, Region, Result, Shape, Tier, ToleranceMap, with_values,
+};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,12 +58,14 @@ fn map(shape: &Shape) -> ToleranceMap {
 /// What golden streams are made of: name, volume, settings.
 fn cases() -> Vec<(&'static str, Volume, Params)> {
     let hybrid = Params { mode: Mode::Hybrid, global_levels: 1, ..Params::default() };
+    let groups = Params { tile: 16, coder: Coder::Groups, order: Order::Axis, ..Params::default() };
     let noise = |i: usize, _| f32::from_bits((i as u32).wrapping_mul(2_654_435_761));
     vec![
         ("pyramid-f32-holes", volume_f32(&[17, 10, 19], holed), Params::default()),
         ("pyramid-f32-frames", volume_f32(&[40, 9, 9], |_, v| v), Params { frame_values: 2592, ..Params::default() }),
         ("pyramid-f64-line", volume_f64(&[900]), Params { tile: 8, ..Params::default() }),
         ("pyramid-f32-planes", volume_f32(&[20, 19, 35], holed), Params::fast()),
+        ("pyramid-f32-groups", volume_f32(&[20, 19, 35], holed), groups),
         ("hybrid-f64", volume_f64(&[11, 9, 13]), hybrid.clone()),
         ("hybrid-f32-plane", volume_f32(&[30, 41], |_, v| v), Params { basis: Basis::Projection, ..hybrid }),
         ("plain-f32", volume_f32(&[5, 9, 11], noise), Params::default()),

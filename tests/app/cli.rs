@@ -113,6 +113,8 @@ fn exit_codes_tell_wrong_usage_failed_work_and_violated_bounds_apart() {
     assert_eq!(code(&[&["compress", "wave.f32", "-o", "x.bmg"], &shape[..]].concat()), Some(2), "no tolerance");
     assert_eq!(code(&["compress", "wave.f32", "-o", "x.bmg", "--rel", "1e-3", "--dims", "20x30x41"]), Some(2));
     assert_eq!(code(&["compress", "wave.f32", "-o", "x.bmg", "--rel", "oops"]), Some(2));
+    let planes = ["compress", "wave.f32", "-o", "x.bmg", "--rel", "1e-3", "--coder", "planes", "--order", "parity"];
+    assert_eq!(code(&[&planes[..], &shape[..]].concat()), Some(2), "planes in parity order");
     assert_eq!(code(&["decompress", "w.bmg", "-o", "w.f64"]), Some(2), "another type");
     assert_eq!(code(&["decompress", "w.bmg", "-o", "w.f32", "--box", "0:99,0:1,0:1"]), Some(2));
     assert_eq!(code(&["compress", "absent.f32", "-o", "x.bmg", "--rel", "1e-3"]), Some(1));

@@ -21,6 +21,7 @@ pub(crate) fn layout(count: usize) -> ChunkLayout {
             })
             .collect(),
         nodes,
+        ..TileLayout::default()
     };
     ChunkLayout {
         shapes: vec![tile(TILE.min(count)), tile(count % TILE)],

@@ -1,7 +1,10 @@
 //! The plain data between a transform and the class coder: which nodes form a unit, and their symbols.
 //!
 //! Nodes are held in *coding order*: tiles of the chunk in raster order; in a tile its units, coarse steps
-//! first, units of a step in raster order; in a unit its nodes in raster order.
+//! first, units of a step in raster order; in a unit its nodes in raster order. Only the groups coder has them at the *places* of
+//! its groups, some of which have no node.
+
+use crate::entropy::groups::TileRuns;
 
 /// The symbol of a node whose value is given by [`ChunkSymbols::delta`] instead of a quantized residual.
 pub const EXACT: i16 = i16::MIN;
@@ -23,8 +26,11 @@ pub struct Unit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TileLayout {
     pub units: Vec<Unit>,
-    /// Number of coded nodes; 0 for a tile whose nodes all belong to the corner array.
+    /// Number of coded nodes; 0 for a tile whose nodes all belong to the corner array. With the groups coder the number of places of
+    /// its groups.
     pub nodes: usize,
+    /// Of the groups coder alone.
+    pub runs: TileRuns,
 }
 
 /// One tile of a chunk.

@@ -1,45 +1,38 @@
 //! From the bytes of a chunk to symbols; nothing in them is trusted.
 
 use super::bits::BitReader;
-use super::geometry::{GROUP, NO_NODE, TileGroups};
-use super::{ChunkGroups, EXACT_MAGNITUDE, HAS_EXACT, MOST_WIDTH};
+use super::geometry::{GROUP, RUN};
+use super::lanes::{Group, Moves, Plain, group, negate, signs, spread};
+use super::{HAS_EXACT, MOST_WIDTH, streams};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
 use crate::entropy::reader::Reader;
+use crate::simd::{Kernel, dispatch};
 use crate::{Error, Result};
+use std::marker::PhantomData;
 
 /// The most bits of a length, or of a number of exact nodes.
 const MOST_TABLE_BITS: u32 = 31;
 
-/// Reads what [`super::encode_chunk`] wrote. `symbols` is overwritten; its buffers are reused.
+/// Reads what [`super::encode_chunk`] wrote. `symbols` is overwritten; its buffers are reused. The layout and the symbols are
+/// those of the places of groups.
 ///
 /// # Errors
 /// Corruption or truncation of the payload.
-pub fn decode_chunk(
-    layout: &ChunkLayout,
-    groups: ChunkGroups,
-    payload: &[u8],
-    symbols: &mut ChunkSymbols,
-) -> Result<()> {
+pub fn decode_chunk(layout: &ChunkLayout, payload: &[u8], symbols: &mut ChunkSymbols) -> Result<()> {
     symbols.q.clear();
     symbols.q.resize(layout.nodes, 0);
     symbols.delta.clear();
     let mut reader = Reader { rest: payload };
-    let count = groups.streams(layout).count();
+    let count = streams(layout).count();
     let head = reader.take(1, "head")?[0];
     let lengths = read_table(count, head & !HAS_EXACT, "lengths", &mut reader)?;
     let exact = match head & HAS_EXACT {
         0 => vec![0; count],
         _ => read_counts(count, &mut reader)?,
     };
-    for (((start, tile, stream), length), exact) in groups.streams(layout).zip(lengths).zip(&exact) {
-        let bytes = reader.take(length, "streams")?;
-        let found = if bytes.is_empty() { 0 } else { decode_stream(tile, stream, bytes, &mut symbols.q[start..])? };
-        if found != *exact {
-            return Err(Error::corrupt(format!("chunk payload: {found} exact nodes in a stream, not {exact}")));
-        }
-    }
+    decode_streams(layout, &lengths, &exact, &mut reader, &mut symbols.q)?;
     if head & HAS_EXACT != 0 {
-        read_exact_values(layout, groups, symbols, &mut reader)?;
+        read_exact_values(layout, symbols, &mut reader)?;
     }
     reader.finish()
 }
@@ -59,8 +52,8 @@ fn read_table(count: usize, width: u8, what: &str, reader: &mut Reader) -> Resul
     if width > MOST_TABLE_BITS {
         return Err(Error::corrupt(format!("chunk payload: {what} of {width} bits")));
     }
-    let bytes = reader.take((count * width as usize).div_ceil(8), what)?;
-    let mut bits = BitReader::new(bytes);
+    let mut bits = BitReader::default();
+    bits.start(reader.take((count * width as usize).div_ceil(8), what)?);
     let numbers: Vec<usize> = (0..count).map(|_| bits.get(width) as usize).collect();
     if bits.get(7) != 0 {
         return Err(Error::corrupt(format!("chunk payload: padding of its {what} that is not 0")));
@@ -72,80 +65,161 @@ fn read_table(count: usize, width: u8, what: &str, reader: &mut Reader) -> Resul
     Ok(numbers)
 }
 
-/// Fills in the symbols of a tile and counts the exact ones.
-fn decode_stream(tile: &TileGroups, stream: usize, bytes: &[u8], q: &mut [i16]) -> Result<usize> {
-    let mut bits = BitReader::new(bytes);
-    let (mut before, mut exact) = (0, 0);
-    for run in tile.runs_of(stream) {
-        exact += decode_run(tile, run, &mut before, &mut bits, q)?;
+/// Fills in all symbols; `exact` are the numbers of exact nodes that streams should have.
+fn decode_streams(
+    layout: &ChunkLayout,
+    lengths: &[usize],
+    exact: &[usize],
+    reader: &mut Reader,
+    q: &mut [i16],
+) -> Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::instructions() >= crate::simd::Instructions::Avx2 {
+        let moves = PhantomData;
+        return dispatch(Streams::<super::lanes::Bmi2> { layout, lengths, exact, reader, q, moves });
     }
-    if bytes.last() == Some(&0) || bytes.len() > bits.bytes_read() {
-        return Err(Error::corrupt("chunk payload: a stream that is longer than it needs to be"));
-    }
-    Ok(exact)
+    dispatch(Streams::<Plain> { layout, lengths, exact, reader, q, moves: PhantomData })
 }
 
-/// `before`: the width of the first live group of the latest run that has one.
-fn decode_run(tile: &TileGroups, run: usize, before: &mut i32, bits: &mut BitReader, q: &mut [i16]) -> Result<usize> {
-    let live: Vec<&[u16]> =
-        tile.groups_of(run).map(|g| tile.places_of(g)).filter(|places| !places.is_empty()).collect();
-    if live.is_empty() {
+struct Streams<'a, 'b, M> {
+    layout: &'a ChunkLayout,
+    lengths: &'a [usize],
+    exact: &'a [usize],
+    reader: &'a mut Reader<'b>,
+    q: &'a mut [i16],
+    moves: PhantomData<M>,
+}
+
+impl<M: Moves> Kernel for Streams<'_, '_, M> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn run(self) -> Result<()> {
+        let Self { layout, lengths, exact, reader, q, .. } = self;
+        let mut bits = BitReader::default();
+        for (((start, tile, stream), length), exact) in streams(layout).zip(lengths).zip(exact) {
+            let bytes = reader.take(*length, "streams")?;
+            let mut found = 0;
+            if !bytes.is_empty() {
+                bits.start(bytes);
+                let mut before = 0;
+                let groups = q[start..][..tile.places()].as_chunks_mut::<GROUP>().0;
+                for run in tile.runs_of(stream) {
+                    let run = tile.groups_of(run);
+                    let present = tile.present(run.clone());
+                    found += decode_run::<M>(&mut groups[run], present, &mut before, &mut bits)?;
+                }
+                if bytes.last() == Some(&0) || bytes.len() > bits.bytes_read() {
+                    return Err(Error::corrupt("chunk payload: a stream that is longer than it needs to be"));
+                }
+            }
+            if found != *exact {
+                return Err(Error::corrupt(format!("chunk payload: {found} exact nodes in a stream, not {exact}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fills in a run and counts its exact nodes. `before`: the width of the first live group of the run before.
+#[inline(always)]
+fn decode_run<M: Moves>(groups: &mut [Group], present: &[u8], before: &mut u32, bits: &mut BitReader) -> Result<usize> {
+    let widths = read_widths::<M>(groups.len(), *before, bits)?;
+    *before = widths[0];
+    if widths == [0; RUN] {
         return Ok(0);
     }
-    let widths = read_widths(live.len(), *before, bits)?;
-    *before = widths[0] as i32;
-    let mut symbols = Vec::with_capacity(live.len() * GROUP);
-    for width in &widths {
-        symbols.extend((0..GROUP).map(|_| bits.get(*width) as u16));
+    for (group, width) in groups.iter_mut().zip(widths).filter(|(_, width)| *width > 0) {
+        *group = read_magnitudes(width, bits);
     }
-    let mut exact = 0;
-    for (node, magnitude) in live.iter().copied().flatten().zip(symbols).filter(|(_, magnitude)| *magnitude > 0) {
-        let negative = bits.get(1) == 1;
-        let fits = magnitude < EXACT_MAGNITUDE || magnitude == EXACT_MAGNITUDE && negative;
-        if !fits || *node == NO_NODE {
-            return Err(Error::corrupt(format!("chunk payload: {magnitude} is no magnitude of this place")));
+    let may_be_exact = widths.contains(&MOST_WIDTH);
+    let (mut stray, mut exact) = (0, 0);
+    for (groups, present) in groups.chunks_mut(4).zip(present.chunks(4)) {
+        let mut four = [[0; GROUP]; 4];
+        four[..groups.len()].copy_from_slice(groups);
+        let (nonzero, odd) = signs(&four);
+        if nonzero == 0 {
+            continue;
         }
-        exact += (magnitude == EXACT_MAGNITUDE) as usize;
-        let magnitude = magnitude as i16;
-        q[*node as usize] = if negative { magnitude.wrapping_neg() } else { magnitude };
+        let negative = M::scatter(bits.get(nonzero.count_ones()) as u32, nonzero);
+        let mut nodes = [0; 4];
+        nodes[..present.len()].copy_from_slice(present);
+        stray |= nonzero & !u32::from_le_bytes(nodes);
+        if may_be_exact {
+            exact += count_exact(&four, odd, negative)?;
+        }
+        for (group, negative) in groups.iter_mut().zip(negative.to_le_bytes()) {
+            negate(group, negative);
+        }
+    }
+    if stray != 0 {
+        return Err(Error::corrupt("chunk payload: a symbol at a place without a node"));
     }
     Ok(exact)
 }
 
-fn read_widths(groups: usize, before: i32, bits: &mut BitReader) -> Result<Vec<u32>> {
-    let mut steps = vec![0; groups];
-    if bits.get(1) == 1 {
-        steps.iter_mut().for_each(|d| *d = bits.get(1) as i32);
-        steps.iter_mut().filter(|d| **d != 0).for_each(|d| *d = 1 - 2 * bits.get(1) as i32);
-        steps.iter_mut().filter(|d| **d != 0).for_each(|d| *d *= 1 + bits.get(1) as i32);
-        steps.iter_mut().filter(|d| d.abs() > 1).for_each(|d| *d = d.signum() * (2 + bits.get(4) as i32));
+/// How many magnitudes are those of exact nodes; bit k of `large`: the one at place k is at least as large.
+fn count_exact(four: &[Group; 4], large: u32, negative: u32) -> Result<usize> {
+    let exact = four.as_flattened().iter().filter(|magnitude| **magnitude == EXACT).count();
+    if exact != large.count_ones() as usize || large & !negative != 0 {
+        return Err(Error::corrupt("chunk payload: a symbol of more than 15 bits that is not that of an exact node"));
     }
-    let mut width = before;
-    let widths = steps.iter().map(|d| {
-        width += d;
-        u32::try_from(width)
-            .ok()
-            .filter(|width| *width <= MOST_WIDTH)
-            .ok_or_else(|| Error::corrupt(format!("chunk payload: a group of width {width}")))
-    });
-    widths.collect()
+    Ok(exact)
+}
+
+#[inline(always)]
+fn read_magnitudes(width: u32, bits: &mut BitReader) -> Group {
+    let [near, far] = match width {
+        ..=7 => {
+            let both = bits.get(8 * width);
+            [both, both >> (4 * width)]
+        }
+        ..=14 => [bits.get(4 * width), bits.get(4 * width)],
+        _ => [(); 2].map(|()| bits.get(2 * width) | bits.get(2 * width) << (2 * width)),
+    };
+    group([spread(near, width), spread(far, width)])
+}
+
+/// The widths of a run's groups, 0 beyond them.
+#[inline(always)]
+fn read_widths<M: Moves>(groups: usize, before: u32, bits: &mut BitReader) -> Result<[u32; RUN]> {
+    let mut widths = [0; RUN];
+    if bits.get(1) == 0 {
+        widths[..groups].fill(before);
+        return Ok(widths);
+    }
+    let changed = bits.get(groups as u32) as u32;
+    let count = changed.count_ones();
+    let down = M::scatter(bits.get(count) as u32, changed);
+    let wide = M::scatter(bits.get(count) as u32, changed);
+    let (mut last, mut all) = (before, 0);
+    for (g, width) in widths[..groups].iter_mut().enumerate() {
+        let mut step = changed >> g & 1;
+        if wide >> g & 1 == 1 {
+            step = 2 + bits.get(4) as u32;
+        }
+        last = if down >> g & 1 == 1 { last.wrapping_sub(step) } else { last.wrapping_add(step) };
+        // too wide, or less than 0
+        all |= (last > MOST_WIDTH) as u32;
+        *width = last;
+    }
+    if all != 0 {
+        return Err(Error::corrupt("chunk payload: a group of a width that no symbols have"));
+    }
+    Ok(widths)
 }
 
 /// The deltas of the exact nodes, which were counted.
-fn read_exact_values(
-    layout: &ChunkLayout,
-    groups: ChunkGroups,
-    symbols: &mut ChunkSymbols,
-    reader: &mut Reader,
-) -> Result<()> {
+fn read_exact_values(layout: &ChunkLayout, symbols: &mut ChunkSymbols, reader: &mut Reader) -> Result<()> {
     let bytes = layout.bits as usize / 8;
+    let count = symbols.q.iter().filter(|q| **q == EXACT).count();
+    let mut values = reader.take(count * bytes, "exact values")?.chunks_exact(bytes);
     symbols.delta.resize(layout.nodes, 0);
-    for (start, tile, stream) in groups.streams(layout) {
-        let nodes = tile.places_of_stream(stream).filter(|node| **node != NO_NODE).map(|node| start + *node as usize);
-        for node in nodes.filter(|node| symbols.q[*node] == EXACT) {
+    for (delta, _) in symbols.delta.iter_mut().zip(&symbols.q).filter(|(_, q)| **q == EXACT) {
+        if let Some(value) = values.next() {
             let mut wide = [0; 8];
-            wide[..bytes].copy_from_slice(reader.take(bytes, "exact values")?);
-            symbols.delta[node] = u64::from_le_bytes(wide);
+            wide[..bytes].copy_from_slice(value);
+            *delta = u64::from_le_bytes(wide);
         }
     }
     Ok(())

@@ -1,88 +1,166 @@
 //! From symbols to the bytes of a chunk.
 
 use super::bits::BitWriter;
-use super::geometry::{NO_NODE, TileGroups};
-use super::{ChunkGroups, HAS_EXACT};
+use super::geometry::{GROUP, RUN};
+use super::lanes::{Group, Moves, Plain, magnitudes, signs, squeeze, width};
+use super::{HAS_EXACT, streams};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
+use crate::simd::{Kernel, dispatch};
+use std::marker::PhantomData;
 
-/// Appends the payload of a chunk to its choice byte.
-pub fn encode_chunk(layout: &ChunkLayout, groups: ChunkGroups, symbols: &ChunkSymbols, out: &mut Vec<u8>) {
-    let encoded = groups.streams(layout).map(|(start, tile, stream)| encode_stream(tile, stream, &symbols.q[start..]));
-    let streams: Vec<Vec<u8>> = encoded.collect();
-    let (lengths, width) = table(streams.iter().map(Vec::len));
-    let exact = exact_values(layout, groups, symbols);
+/// Appends the payload of a chunk to its choice byte. The layout and the symbols are those of the places of groups.
+pub fn encode_chunk(layout: &ChunkLayout, symbols: &ChunkSymbols, out: &mut Vec<u8>) {
+    let mut bits = BitWriter::default();
+    let lengths = encode_streams(layout, &symbols.q, &mut bits);
+    let exact = exact_values(layout, symbols);
+    let (bytes, width) = table(&lengths);
     out.push(width | if exact.is_empty() { 0 } else { HAS_EXACT });
-    out.extend(lengths);
+    out.extend(bytes);
     if !exact.is_empty() {
-        let (counts, width) = table(exact.iter().map(Vec::len));
+        let (bytes, width) = table(&exact.iter().map(Vec::len).collect::<Vec<_>>());
         out.push(width);
-        out.extend(counts);
+        out.extend(bytes);
     }
-    streams.iter().for_each(|bytes| out.extend_from_slice(bytes));
+    out.extend_from_slice(bits.bytes());
     for delta in exact.iter().flatten() {
         out.extend_from_slice(&delta.to_le_bytes()[..layout.bits as usize / 8]);
     }
 }
 
 /// Numbers with as many bits each as the largest has, and how many these are.
-fn table(numbers: impl Iterator<Item = usize> + Clone) -> (Vec<u8>, u8) {
-    let width = usize::BITS - numbers.clone().max().unwrap_or(0).leading_zeros();
+fn table(numbers: &[usize]) -> (Vec<u8>, u8) {
+    let width = usize::BITS - numbers.iter().max().unwrap_or(&0).leading_zeros();
     let mut bits = BitWriter::default();
-    numbers.for_each(|number| bits.put(number as u64, width));
-    (bits.finish(), width as u8)
+    bits.reserve(numbers.len() * width as usize);
+    numbers.iter().for_each(|number| bits.put(*number as u64, width));
+    bits.end_of_byte();
+    (bits.bytes().to_vec(), width as u8)
 }
 
 /// The deltas of the exact nodes of each stream; nothing when no node is exact.
-fn exact_values(layout: &ChunkLayout, groups: ChunkGroups, symbols: &ChunkSymbols) -> Vec<Vec<u64>> {
+fn exact_values(layout: &ChunkLayout, symbols: &ChunkSymbols) -> Vec<Vec<u64>> {
     if symbols.delta.is_empty() || !symbols.q.contains(&EXACT) {
         return Vec::new();
     }
-    let of_stream = |(start, tile, stream): (usize, &TileGroups, usize)| {
-        let nodes = tile.places_of_stream(stream).filter(|node| **node != NO_NODE).map(|node| start + *node as usize);
-        nodes.filter(|node| symbols.q[*node] == EXACT).map(|node| symbols.delta[node]).collect()
+    let of_stream = |(start, groups): (usize, std::ops::Range<usize>)| {
+        let places = start + GROUP * groups.start..start + GROUP * groups.end;
+        places.filter(|place| symbols.q[*place] == EXACT).map(|place| symbols.delta[place]).collect()
     };
-    groups.streams(layout).map(of_stream).collect()
+    streams(layout).map(|(start, runs, stream)| of_stream((start, runs.groups_of_stream(stream)))).collect()
 }
 
-/// The bytes of a stream; `q` are the symbols of its tile in coding order.
-fn encode_stream(tile: &TileGroups, stream: usize, q: &[i16]) -> Vec<u8> {
-    let mut bits = BitWriter::default();
-    let mut before = 0;
-    for run in tile.runs_of(stream) {
-        encode_run(tile, run, q, &mut before, &mut bits);
+/// The bytes of all streams and their lengths.
+fn encode_streams(layout: &ChunkLayout, q: &[i16], bits: &mut BitWriter) -> Vec<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::instructions() >= crate::simd::Instructions::Avx2 {
+        return dispatch(Streams::<super::lanes::Bmi2> { layout, q, bits, moves: PhantomData });
     }
-    let mut bytes = bits.finish();
-    bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
-    bytes
+    dispatch(Streams::<Plain> { layout, q, bits, moves: PhantomData })
 }
 
-/// `before`: the width of the first live group of the latest run that has one.
-fn encode_run(tile: &TileGroups, run: usize, q: &[i16], before: &mut i32, bits: &mut BitWriter) {
-    let live: Vec<&[u16]> =
-        tile.groups_of(run).map(|g| tile.places_of(g)).filter(|places| !places.is_empty()).collect();
-    let symbol = |node: &u16| if *node == NO_NODE { 0 } else { q[*node as usize] };
-    let any = |places: &&[u16]| places.iter().fold(0, |any, node| any | symbol(node).unsigned_abs());
-    let widths: Vec<i32> = live.iter().map(|places| (u16::BITS - any(places).leading_zeros()) as i32).collect();
-    let Some(&first) = widths.first() else { return };
-    put_widths(&widths, *before, bits);
-    *before = first;
-    for (places, width) in live.iter().zip(&widths) {
-        places.iter().for_each(|node| bits.put(symbol(node).unsigned_abs() as u64, *width as u32));
-    }
-    for q in live.iter().copied().flatten().map(symbol).filter(|q| *q != 0) {
-        bits.put((q < 0) as u64, 1);
+struct Streams<'a, M> {
+    layout: &'a ChunkLayout,
+    q: &'a [i16],
+    bits: &'a mut BitWriter,
+    moves: PhantomData<M>,
+}
+
+/// More bits than any run has.
+const RUN_BITS: usize = 1 + 7 * RUN + 17 * GROUP * RUN;
+
+impl<M: Moves> Kernel for Streams<'_, M> {
+    type Output = Vec<usize>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<usize> {
+        let Self { layout, q, bits, .. } = self;
+        let mut lengths = Vec::new();
+        let mut begin = 0;
+        for (start, tile, stream) in streams(layout) {
+            let mut before = 0;
+            let groups = q[start..][..tile.places()].as_chunks::<GROUP>().0;
+            for run in tile.runs_of(stream) {
+                bits.reserve(RUN_BITS);
+                encode_run::<M>(&groups[tile.groups_of(run)], &mut before, bits);
+            }
+            bits.end_of_byte();
+            let end = bits.trim(begin);
+            lengths.push(end - begin);
+            begin = end;
+        }
+        lengths
     }
 }
 
-fn put_widths(widths: &[i32], before: i32, bits: &mut BitWriter) {
-    let befores = std::iter::once(&before).chain(widths);
-    let steps: Vec<i32> = widths.iter().zip(befores).map(|(width, before)| width - before).collect();
-    let changes = steps.iter().any(|d| *d != 0);
-    bits.put(changes as u64, 1);
-    if changes {
-        steps.iter().for_each(|d| bits.put((*d != 0) as u64, 1));
-        steps.iter().filter(|d| **d != 0).for_each(|d| bits.put((*d < 0) as u64, 1));
-        steps.iter().filter(|d| **d != 0).for_each(|d| bits.put((d.abs() > 1) as u64, 1));
-        steps.iter().filter(|d| d.abs() > 1).for_each(|d| bits.put(d.unsigned_abs() as u64 - 2, 4));
+/// `before`: the width of the first live group of the run before.
+#[inline(always)]
+fn encode_run<M: Moves>(groups: &[Group], before: &mut u32, bits: &mut BitWriter) {
+    let mut padded = [[0; GROUP]; RUN];
+    let all = match groups.first_chunk::<RUN>() {
+        Some(all) => all,
+        None => {
+            padded[..groups.len()].copy_from_slice(groups);
+            &padded
+        }
+    };
+    let mut widths = [0; RUN];
+    for (width_of, group) in widths.iter_mut().zip(all) {
+        *width_of = width(group);
+    }
+    put_widths::<M>(&widths[..groups.len()], *before, bits);
+    *before = widths[0];
+    for (group, width) in groups.iter().zip(widths) {
+        put_magnitudes(magnitudes(group), width, bits);
+    }
+    for four in all.as_chunks::<4>().0 {
+        let (nonzero, negative) = signs(four);
+        bits.put(M::gather(negative, nonzero) as u64, nonzero.count_ones());
+    }
+}
+
+#[inline(always)]
+fn put_magnitudes([near, far]: [u64; 2], width: u32, bits: &mut BitWriter) {
+    if width == 0 {
+        return;
+    }
+    let (near, far) = (squeeze(near, width), squeeze(far, width));
+    match width {
+        ..=7 => bits.put(near | far << (4 * width), 8 * width),
+        ..=14 => {
+            bits.put(near, 4 * width);
+            bits.put(far, 4 * width);
+        }
+        _ => {
+            let low = (1 << (2 * width)) - 1;
+            for half in [near & low, near >> (2 * width), far & low, far >> (2 * width)] {
+                bits.put(half, 2 * width);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn put_widths<M: Moves>(widths: &[u32], before: u32, bits: &mut BitWriter) {
+    let (mut changed, mut down, mut wide, mut last) = (0u32, 0u32, 0u32, before as i32);
+    for (g, width) in widths.iter().enumerate() {
+        let d = *width as i32 - last;
+        last = *width as i32;
+        changed |= ((d != 0) as u32) << g;
+        down |= ((d < 0) as u32) << g;
+        wide |= ((d.abs() > 1) as u32) << g;
+    }
+    if changed == 0 {
+        bits.put(0, 1);
+        return;
+    }
+    let count = changed.count_ones();
+    bits.put(1 | (changed as u64) << 1, 1 + widths.len() as u32);
+    bits.put(M::gather(down, changed) as u64, count);
+    bits.put(M::gather(wide, changed) as u64, count);
+    while wide != 0 {
+        let g = wide.trailing_zeros() as usize;
+        let last = if g == 0 { before } else { widths[g - 1] };
+        bits.put((widths[g].abs_diff(last) - 2) as u64, 4);
+        wide &= wide - 1;
     }
 }

@@ -4,34 +4,38 @@ mod bits;
 mod decode;
 mod encode;
 pub mod geometry;
+mod lanes;
+mod runs;
 #[cfg(test)]
 mod tests;
 
 pub use decode::decode_chunk;
 pub use encode::encode_chunk;
+pub use runs::TileRuns;
 
-use super::class::symbols::ChunkLayout;
-use geometry::TileGroups;
+use super::class::symbols::{ChunkLayout, TileLayout, TileRef};
 
 /// Flag in the first byte: the deltas of exact nodes follow the streams.
 const HAS_EXACT: u8 = 128;
-/// |q| of an exact node.
-const EXACT_MAGNITUDE: u16 = 1 << 15;
 /// Bits of the largest |q|.
 const MOST_WIDTH: u32 = 16;
 
-/// The streams of every shape of tile ([`ChunkLayout::shapes`]) of a chunk.
-#[derive(Clone, Copy, Debug)]
-pub struct ChunkGroups<'a> {
-    pub shapes: &'a [TileGroups],
+/// First place, tile and stream of every stream of a chunk, in turn.
+#[inline(always)]
+fn streams(layout: &ChunkLayout) -> impl Iterator<Item = (usize, &TileRuns, usize)> {
+    layout.tiles.iter().flat_map(move |tile| {
+        let runs = &layout.shapes[tile.shape].runs;
+        (0..runs.streams()).map(move |stream| (tile.start, runs, stream))
+    })
 }
 
-impl<'a> ChunkGroups<'a> {
-    /// First node, shape and stream of every stream of a chunk, in turn.
-    fn streams(self, layout: &'a ChunkLayout) -> impl Iterator<Item = (usize, &'a TileGroups, usize)> {
-        layout.tiles.iter().flat_map(move |tile| {
-            let shape = &self.shapes[tile.shape];
-            (0..shape.streams()).map(move |stream| (tile.start, shape, stream))
-        })
+/// The layout of a chunk whose symbols lie at the places of groups; `runs` are those of its shapes of tiles.
+pub fn layout_in_places(of: &ChunkLayout, runs: impl Iterator<Item = TileRuns>) -> ChunkLayout {
+    let shapes = runs.map(|runs| TileLayout { units: Vec::new(), nodes: runs.places(), runs });
+    let mut layout = ChunkLayout { shapes: shapes.collect(), bits: of.bits, ..ChunkLayout::default() };
+    for tile in &of.tiles {
+        layout.tiles.push(TileRef { start: layout.nodes, ..*tile });
+        layout.nodes += layout.shapes[tile.shape].nodes;
     }
+    layout
 }

@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind};
 fn layout(tiles: &[usize], bits: u32) -> ChunkLayout {
     let mut layout = ChunkLayout { bits, ..ChunkLayout::default() };
     for (shape, &nodes) in tiles.iter().enumerate() {
-        layout.shapes.push(TileLayout { units: Vec::new(), nodes });
+        layout.shapes.push(TileLayout { nodes, ..TileLayout::default() });
         layout.tiles.push(TileRef { shape, start: layout.nodes });
         layout.nodes += nodes;
     }

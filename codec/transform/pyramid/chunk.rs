@@ -8,7 +8,7 @@ use super::quantizer::QuantizerLanes;
 use super::tiers::Tiers;
 use super::transpose::{gather_delta, gather_q, load, scatter_delta, scatter_q, store};
 use crate::Region;
-use crate::entropy::class::symbols::ChunkSymbols;
+use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
 use std::sync::Mutex;
 
 /// A dense box of values, C order.
@@ -88,15 +88,20 @@ impl<'a, T: Real> Chunk<'a, T> {
         self.plan.chunk(&self.region)
     }
 
+    /// How the symbols of the chunk lie.
+    pub fn layout(&self, choice: Choice) -> &'a ChunkLayout {
+        self.shape().symbols(self.plan.walk(choice))
+    }
+
     /// Quantizes the values of the workspace (the chunk in C order) into its symbols. With `keep` the values become the
     /// reconstruction.
     pub fn encode(&self, choice: Choice, keep: bool, workspace: &mut Workspace<T>) {
-        let shape = self.shape();
+        let (shape, layout) = (self.shape(), self.layout(choice));
         let Workspace { values, symbols, scratch } = workspace;
-        symbols.q.resize(shape.layout.nodes, 0);
+        symbols.q.resize(layout.nodes, 0);
         symbols.delta.clear();
         for batch in self.batches(|_| true) {
-            let starts: Vec<_> = batch.members.iter().map(|&i| shape.layout.tiles[i].start).collect();
+            let starts: Vec<_> = batch.members.iter().map(|&i| layout.tiles[i].start).collect();
             self.encode_batch(choice, &batch, values, &starts, symbols, scratch);
             if keep {
                 let spots: Vec<_> = batch.members.iter().map(|&i| shape.spots[i]).collect();
@@ -122,34 +127,36 @@ impl<'a, T: Real> Chunk<'a, T> {
         let Scratch { v, q, delta, quantizers } = scratch;
         let group = Group { plan: tile, choice, shift: self.tiers.shift, quantizers, levels };
         let exact = group.encode(v, q);
-        scatter_q(tile, q, starts, &mut symbols.q);
+        let order = tile.symbols(self.plan.walk(choice));
+        scatter_q(order, q, starts, &mut symbols.q);
         if exact {
-            delta.resize(tile.len(), [0; W]);
+            delta.resize(tile.len() + 1, [0; W]);
             group.deltas(v, delta);
             symbols.delta.resize(symbols.q.len(), 0);
-            scatter_delta(tile, delta, starts, &mut symbols.delta);
+            scatter_delta(order, delta, starts, &mut symbols.delta);
         }
     }
 
     /// Rebuilds the nodes of the box `wanted` (in the array's coordinates, inside the chunk), C order.
     /// Tiles that do not meet it are skipped. From the symbols of the workspace into its values.
     pub fn decode(&self, choice: Choice, wanted: &Region, workspace: &mut Workspace<T>) {
-        let shape = self.shape();
+        let (shape, layout) = (self.shape(), self.layout(choice));
         let relative = |corner: [usize; 3]| std::array::from_fn(|a| corner[a] - self.region.lo[a]);
         let part = Region { lo: relative(wanted.lo), hi: relative(wanted.hi) };
         let Workspace { values, symbols, scratch } = workspace;
         values.resize(part.len(), T::ZERO);
         for batch in self.batches(|spot| !self.plan.tile(spot).place(spot).intersect(&part).is_empty()) {
             let (tile, spots) = (batch.tile, batch.lanes(|i| shape.spots[i]));
-            let starts = batch.lanes(|i| shape.layout.tiles[i].start);
+            let starts = batch.lanes(|i| layout.tiles[i].start);
+            let order = tile.symbols(self.plan.walk(choice));
             let levels = self.prepare(choice, &batch, scratch);
             self.load_corners(tile, &spots, &mut scratch.v);
             let Scratch { v, q, delta, quantizers } = scratch;
-            gather_q(tile, &symbols.q, &starts, q);
+            gather_q(order, &symbols.q, &starts, q);
             delta.clear();
             if !symbols.delta.is_empty() {
-                delta.resize(tile.len(), [0; W]);
-                gather_delta(tile, &symbols.delta, &starts, delta);
+                delta.resize(tile.len() + 1, [0; W]);
+                gather_delta(order, &symbols.delta, &starts, delta);
             }
             Group { plan: tile, choice, shift: self.tiers.shift, quantizers, levels }.decode(v, q, delta);
             store(tile, v, &spots[..batch.members.len()], values, &part);
@@ -176,7 +183,9 @@ impl<'a, T: Real> Chunk<'a, T> {
             (false, _) => Levels::Corners,
         };
         scratch.v.resize(tile.len(), Lanes::default());
-        scratch.q.resize(tile.len(), [0; W]);
+        // a place without a node has the symbol 0
+        scratch.q.resize(tile.len() + 1, [0; W]);
+        scratch.q[tile.len()] = [0; W];
         let blocks = tile.dims.map(|m| ((m - 1) >> tiers.shift) + 1);
         let count = blocks.iter().product::<usize>();
         scratch.quantizers.resize(count * levels.range().len(), QuantizerLanes::default());

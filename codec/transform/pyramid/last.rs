@@ -5,8 +5,8 @@ use super::packet::Coding;
 use super::quantizer::LEVELS;
 use super::tiers::Tiers;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileLayout, TileRef, Unit};
-use crate::entropy::groups::ChunkGroups;
 use crate::entropy::groups::geometry::TileGroups;
+use crate::entropy::groups::{TileRuns, layout_in_places};
 use crate::{Coder, Result};
 
 /// Level of quantization, as of all corner arrays.
@@ -16,10 +16,19 @@ const LEVEL: usize = LEVELS.len() - 1;
 pub fn layout<T: Real>(nodes: usize) -> ChunkLayout {
     let unit = Unit { start: 0, len: nodes as u32, step: 0, cell: [0; 3] };
     ChunkLayout {
-        shapes: vec![TileLayout { units: vec![unit], nodes }],
+        shapes: vec![TileLayout { units: vec![unit], nodes, ..TileLayout::default() }],
         tiles: vec![TileRef { shape: 0, start: 0 }],
         nodes,
         bits: 8 * T::BYTES as u32,
+    }
+}
+
+/// The same as symbols lie with a coder.
+pub fn symbols_layout<T: Real>(coding: Coding, nodes: usize) -> ChunkLayout {
+    let layout = layout::<T>(nodes);
+    match coding.coder {
+        Coder::Groups => layout_in_places(&layout, [TileRuns::new(&TileGroups::without_bands(nodes))].into_iter()),
+        _ => layout,
     }
 }
 
@@ -43,8 +52,9 @@ pub fn encode<T: Real>(coding: Coding, tiers: &Tiers<T>, n: [usize; 3], values: 
         Coder::Class | Coder::Groups => Vec::new(),
         Coder::Planes => vec![coding.axis_order().to_byte()],
     };
-    let streams = [TileGroups::without_bands(values.len())];
-    coding.encode(&layout::<T>(values.len()), ChunkGroups { shapes: &streams }, &symbols, &mut bytes);
+    let layout = symbols_layout::<T>(coding, values.len());
+    symbols.q.resize(layout.nodes, 0);
+    coding.encode(&layout, &symbols, &mut bytes);
     bytes
 }
 
@@ -55,9 +65,7 @@ pub fn decode<T: Real>(coding: Coding, tiers: &Tiers<T>, n: [usize; 3], bytes: &
         Coder::Class | Coder::Groups => bytes,
         Coder::Planes => coding.split_choice(bytes)?.1,
     };
-    let count = n.iter().product();
-    let streams = [TileGroups::without_bands(count)];
-    coding.decode(&layout::<T>(count), ChunkGroups { shapes: &streams }, payload, &mut symbols)?;
+    coding.decode(&symbols_layout::<T>(coding, n.iter().product()), payload, &mut symbols)?;
     let value = |(i, at): (usize, [usize; 3])| match symbols.q[i] {
         EXACT => apply_delta(symbols.delta[i], T::ZERO),
         q => T::from_q(q).fma(tiers.quantizer(at, LEVEL).step, T::ZERO),

@@ -5,7 +5,6 @@ use super::choose::{candidates, choose};
 use super::chunk::{Chunk, Workspace};
 use super::lanes::Real;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
-use crate::entropy::groups::ChunkGroups;
 use crate::entropy::{class, groups, planes};
 use crate::params::{Order, Points};
 use crate::{Coder, Error, Params, Region, Result};
@@ -37,25 +36,19 @@ impl Coding {
             choice.ok_or_else(|| Error::corrupt(format!("chunk: {byte} names no points and axes of this coder")))?;
         Ok((choice, payload))
     }
-    /// Appends the payload to a chunk's choice. `streams` are those of the groups coder.
-    pub fn encode(self, layout: &ChunkLayout, streams: ChunkGroups, symbols: &ChunkSymbols, bytes: &mut Vec<u8>) {
+    /// Appends the payload to a chunk's choice.
+    pub fn encode(self, layout: &ChunkLayout, symbols: &ChunkSymbols, bytes: &mut Vec<u8>) {
         match self.coder {
             Coder::Class => class::encode_chunk(layout, symbols, bytes),
             Coder::Planes => planes::encode_chunk(layout, symbols, bytes),
-            Coder::Groups => groups::encode_chunk(layout, streams, symbols, bytes),
+            Coder::Groups => groups::encode_chunk(layout, symbols, bytes),
         }
     }
-    pub fn decode(
-        self,
-        layout: &ChunkLayout,
-        streams: ChunkGroups,
-        payload: &[u8],
-        symbols: &mut ChunkSymbols,
-    ) -> Result<()> {
+    pub fn decode(self, layout: &ChunkLayout, payload: &[u8], symbols: &mut ChunkSymbols) -> Result<()> {
         match self.coder {
             Coder::Class => class::decode_chunk(layout, payload, symbols),
             Coder::Planes => planes::decode_chunk(layout, payload, symbols),
-            Coder::Groups => groups::decode_chunk(layout, streams, payload, symbols),
+            Coder::Groups => groups::decode_chunk(layout, payload, symbols),
         }
     }
 }
@@ -69,7 +62,7 @@ impl<T: Real> Chunk<'_, T> {
         };
         self.encode(choice, keep, workspace);
         let mut bytes = vec![choice.to_byte()];
-        coding.encode(&self.shape().layout, self.plan.groups(choice), &workspace.symbols, &mut bytes);
+        coding.encode(self.layout(choice), &workspace.symbols, &mut bytes);
         bytes
     }
 
@@ -77,7 +70,7 @@ impl<T: Real> Chunk<'_, T> {
     /// workspace, C order.
     pub fn unpack(&self, coding: Coding, bytes: &[u8], wanted: &Region, workspace: &mut Workspace<T>) -> Result<()> {
         let (choice, payload) = coding.split_choice(bytes)?;
-        coding.decode(&self.shape().layout, self.plan.groups(choice), payload, &mut workspace.symbols)?;
+        coding.decode(self.layout(choice), payload, &mut workspace.symbols)?;
         self.decode(choice, wanted, workspace);
         Ok(())
     }

@@ -4,8 +4,8 @@ use super::choice::Choice;
 use super::geometry::Array;
 use super::stencil::AxisPlan;
 use crate::entropy::class::symbols::{ChunkLayout, TileLayout, TileRef, Unit};
-use crate::entropy::groups::ChunkGroups;
-use crate::entropy::groups::geometry::{TileGroups, TileShape};
+use crate::entropy::groups::geometry::{NO_NODE, TileGroups, TileShape};
+use crate::entropy::groups::{TileRuns, layout_in_places};
 use crate::{Element, Region};
 
 /// One shape of (clipped) tile: its stencils and the order in which its nodes are coded.
@@ -21,6 +21,9 @@ pub struct TilePlan<T> {
     /// Raster positions of the corners, in raster order.
     pub corners: Vec<u32>,
     pub layout: TileLayout,
+    /// For the groups coder, by the axis that bands are walked along: raster position of the node at each place, [`TilePlan::len`] where
+    /// there is none. Empty unless that coder is used.
+    pub places: [Vec<u32>; 2],
 }
 
 impl<T: Element> TilePlan<T> {
@@ -28,7 +31,7 @@ impl<T: Element> TilePlan<T> {
         let dims = axes.each_ref().map(|a| a.len);
         let steps = axes.each_ref().map(|a| a.steps.len()).into_iter().max().unwrap_or(0);
         let (order, corners, layout) = (Vec::new(), Vec::new(), TileLayout::default());
-        let mut plan = Self { axes, dims, steps, order, corners, layout };
+        let mut plan = Self { axes, dims, steps, order, corners, layout, places: Default::default() };
         plan.corners = plan.positions(steps, [0; 3], dims).collect();
         for step in (0..steps).rev() {
             plan.add_units(step, unit << step);
@@ -74,6 +77,15 @@ impl<T: Element> TilePlan<T> {
         let coarse = self.layout.units.iter().filter(|unit| unit.step > 0).map(|unit| unit.len as usize).sum();
         TileGroups::with_bands(TileShape { dims: self.dims, order: &self.order, coarse }, walk)
     }
+    /// Raster positions in the order of symbols; `walk` with the groups coder.
+    pub fn symbols(&self, walk: Option<usize>) -> &[u32] {
+        walk.map_or(&self.order, |walk| &self.places[walk])
+    }
+    fn set_places(&mut self, walk: usize, groups: &TileGroups) {
+        let nodes = (0..groups.streams()).flat_map(|stream| groups.places_of_stream(stream));
+        let position = |node: &u16| if *node == NO_NODE { self.len() as u32 } else { self.order[*node as usize] };
+        self.places[walk] = nodes.map(position).collect();
+    }
     pub fn len(&self) -> usize {
         self.dims.iter().product()
     }
@@ -107,6 +119,15 @@ pub struct ChunkPlan {
     pub dims: [usize; 3],
     pub spots: Vec<TileSpot>,
     pub layout: ChunkLayout,
+    /// The layouts of the groups coder, as [`TilePlan::places`].
+    places: [ChunkLayout; 2],
+}
+
+impl ChunkPlan {
+    /// How symbols lie; `walk` with the groups coder.
+    pub fn symbols(&self, walk: Option<usize>) -> &ChunkLayout {
+        walk.map_or(&self.layout, |walk| &self.places[walk])
+    }
 }
 
 /// An array with the plans of its tiles and chunks.
@@ -116,8 +137,7 @@ pub struct ArrayPlan<T> {
     /// By [`TileSpot::plan`]; without nodes where the array has no such tile.
     tiles: Vec<TilePlan<T>>,
     chunks: Vec<ChunkPlan>,
-    /// By the axis that bands are walked along, then by [`TileSpot::plan`]. Empty unless the groups coder is used.
-    groups: [Vec<TileGroups>; 2],
+    has_groups: bool,
     /// For each axis: any tile but the last, the last tile.
     pub axes: [[AxisPlan<T>; 2]; 3],
 }
@@ -135,17 +155,24 @@ impl<T: Element> ArrayPlan<T> {
         };
         let tiles: Vec<_> = (0..8).map(tile).collect();
         let chunks = (0..8).map(|bits| ChunkPlan::new(&array, bits, differs, &tiles)).collect();
-        Self { array, tiles, chunks, groups: Default::default(), axes }
+        Self { array, tiles, chunks, has_groups: false, axes }
     }
-    /// The same with the streams of the groups coder.
-    pub fn with_groups(self) -> Self {
+    /// The same for the groups coder.
+    pub fn with_groups(mut self) -> Self {
         let banded = self.array.n.iter().all(|&n| n > 1);
-        let groups = [0, 1].map(|walk| self.tiles.iter().map(|tile| tile.groups(banded.then_some(walk))).collect());
-        Self { groups, ..self }
+        for walk in [0, 1] {
+            let groups: Vec<_> = self.tiles.iter().map(|tile| tile.groups(banded.then_some(walk))).collect();
+            self.tiles.iter_mut().zip(&groups).for_each(|(tile, groups)| tile.set_places(walk, groups));
+            for chunk in &mut self.chunks {
+                chunk.places[walk] = layout_in_places(&chunk.layout, groups.iter().map(TileRuns::new));
+            }
+        }
+        self.has_groups = true;
+        self
     }
-    /// The streams of the groups coder in a chunk of this choice.
-    pub fn groups(&self, choice: Choice) -> ChunkGroups<'_> {
-        ChunkGroups { shapes: &self.groups[choice.walk()] }
+    /// With the groups coder the axis that the bands of a chunk are walked along.
+    pub fn walk(&self, choice: Choice) -> Option<usize> {
+        self.has_groups.then(|| choice.walk())
     }
     pub fn tile(&self, spot: &TileSpot) -> &TilePlan<T> {
         &self.tiles[spot.plan]

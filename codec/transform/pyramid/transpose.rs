@@ -86,10 +86,10 @@ fn store_whole<T: Real>(tile: &TilePlan<T>, v: &[Lanes<T, W>], spots: &[TileSpot
     }
 }
 
-/// Symbols from raster order and lanes to the coding order of each tile.
-pub fn scatter_q<T: Real>(tile: &TilePlan<T>, from: &[[i16; W]], starts: &[usize], to: &mut [i16]) {
-    let squares = tile.order.chunks_exact(W);
-    let (done, rest) = (tile.order.len() / W * W, squares.remainder());
+/// Symbols from raster order and lanes to those of each tile in the order of the raster positions `order`.
+pub fn scatter_q(order: &[u32], from: &[[i16; W]], starts: &[usize], to: &mut [i16]) {
+    let squares = order.chunks_exact(W);
+    let (done, rest) = (order.len() / W * W, squares.remainder());
     for (i, positions) in squares.enumerate() {
         let mut square = [[0; W]; W];
         for (row, &position) in square.iter_mut().zip(positions) {
@@ -107,14 +107,14 @@ pub fn scatter_q<T: Real>(tile: &TilePlan<T>, from: &[[i16; W]], starts: &[usize
     }
 }
 
-/// Symbols from the coding order of each tile to raster order and lanes.
-pub fn gather_q<T: Real>(tile: &TilePlan<T>, from: &[i16], starts: &[usize; W], to: &mut [[i16; W]]) {
+/// Symbols of each tile in the order of the raster positions `order` to raster order and lanes.
+pub fn gather_q(order: &[u32], from: &[i16], starts: &[usize; W], to: &mut [[i16; W]]) {
     let mut tiles = [&from[..0]; W];
     for l in 0..W {
-        tiles[l] = &from[starts[l]..][..tile.order.len()];
+        tiles[l] = &from[starts[l]..][..order.len()];
     }
-    let squares = tile.order.chunks_exact(W);
-    let (done, rest) = (tile.order.len() / W * W, squares.remainder());
+    let squares = order.chunks_exact(W);
+    let (done, rest) = (order.len() / W * W, squares.remainder());
     for (i, positions) in squares.enumerate() {
         let mut square = [[0; W]; W];
         for l in 0..W {
@@ -132,19 +132,19 @@ pub fn gather_q<T: Real>(tile: &TilePlan<T>, from: &[i16], starts: &[usize; W], 
     }
 }
 
-/// Deltas from raster order and lanes to the coding order of each tile.
-pub fn scatter_delta<T: Real>(tile: &TilePlan<T>, from: &[[u64; W]], starts: &[usize], to: &mut [u64]) {
+/// As [`scatter_q`], deltas.
+pub fn scatter_delta(order: &[u32], from: &[[u64; W]], starts: &[usize], to: &mut [u64]) {
     for (l, &start) in starts.iter().enumerate() {
-        for (to, &position) in to[start..].iter_mut().zip(&tile.order) {
+        for (to, &position) in to[start..].iter_mut().zip(order) {
             *to = from[position as usize][l];
         }
     }
 }
 
-/// Deltas from the coding order of each tile to raster order and lanes.
-pub fn gather_delta<T: Real>(tile: &TilePlan<T>, from: &[u64], starts: &[usize; W], to: &mut [[u64; W]]) {
+/// As [`gather_q`], deltas.
+pub fn gather_delta(order: &[u32], from: &[u64], starts: &[usize; W], to: &mut [[u64; W]]) {
     for (l, &start) in starts.iter().enumerate() {
-        for (&from, &position) in from[start..].iter().zip(&tile.order) {
+        for (&from, &position) in from[start..].iter().zip(order) {
             to[position as usize][l] = from;
         }
     }

@@ -4,8 +4,6 @@ use super::super::gpu::Gpu;
 use super::arguments::Chunk;
 use super::{Pyramid, Stage};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
-use crate::entropy::groups::ChunkGroups;
-use crate::entropy::groups::geometry::TileGroups;
 use crate::params::{Order, Points};
 use crate::transform::pyramid::choice::Choice;
 use crate::transform::pyramid::coarse::Parts;
@@ -99,19 +97,19 @@ impl<T: Real> Pyramid<T> {
     /// What is wrong with a payload that the device refused: the CPU's decoder has the words for it.
     fn explain(&self, packet: &Packet, payload: &[u8]) -> Error {
         let stage = &self.stages[packet.stage];
-        let alone: (ChunkLayout, [TileGroups; 1]);
-        let (layout, streams) = match &stage.plan {
+        let coding = packet::Coding { coder: self.key.2, points: Points::Auto, order: Order::Axis };
+        let alone: ChunkLayout;
+        let layout = match &stage.plan {
             Some(plan) => {
                 let choice = packet.bytes.first().and_then(|&byte| Choice::from_byte(byte)).unwrap_or_default();
-                (&plan.chunk(&plan.array.chunk_box(packet.chunk)).layout, plan.groups(choice))
+                plan.chunk(&plan.array.chunk_box(packet.chunk)).symbols(plan.walk(choice))
             }
             None => {
-                alone = (last::layout::<T>(stage.len()), [TileGroups::without_bands(stage.len())]);
-                (&alone.0, ChunkGroups { shapes: &alone.1 })
+                alone = last::symbols_layout::<T>(coding, stage.len());
+                &alone
             }
         };
-        let coding = packet::Coding { coder: self.key.2, points: Points::Auto, order: Order::Axis };
-        match coding.decode(layout, streams, payload, &mut ChunkSymbols::default()) {
+        match coding.decode(layout, payload, &mut ChunkSymbols::default()) {
             Err(error) => error,
             Ok(()) => Error::new(ErrorKind::Device, "the GPU could not decode it, although the CPU can")
                 .remedy("use --device cpu, and please report this"),

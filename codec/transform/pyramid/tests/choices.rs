@@ -107,19 +107,6 @@ fn choose_alike<T: Real>(n: [usize; 3], tile: u8, taus: &[f64], roughness: f64) 
     let plan = &frame.plans[0];
     for chunk in 0..plan.array.chunks().iter().product() {
         let (costs, predictions) = slow_costs(&frame, chunk, &values);
-        let all = (0..24).map(|i| Choice {
-            points: [1, 0, 2][i / 4 % 3],
-            axis: i as u8 % 4,
-            rule: i >= 12,
-            ..Choice::default()
-        });
-        let total = |c: &Choice| (1..8).map(|new| costs[c.rule as usize][c.points as usize][c.axes(new)]).sum::<u64>();
-        let mut best = all
-            .min_by_key(|c| {
-                total(c) + if c.axis > 0 { total(c) / 32 } else { 0 } + if c.rule { total(c) / 16 } else { 0 }
-            })
-            .unwrap();
-        best.fine = total(&best) < 20 * predictions;
         let region = plan.array.chunk_box(chunk);
         let mut part = Vec::new();
         for z in region.lo[0]..region.hi[0] {
@@ -128,12 +115,30 @@ fn choose_alike<T: Real>(n: [usize; 3], tile: u8, taus: &[f64], roughness: f64) 
                 part.extend(&values[row + region.lo[2]..row + region.hi[2]]);
             }
         }
-        assert_eq!(
-            choose(plan, &region, &frame.tiers(), &part, (Points::Auto, Order::Parity)),
-            best,
-            "{n:?} tile {tile} chunk {chunk}"
-        );
+        for order in [Order::Parity, Order::Axis] {
+            let best = slow_choice(&costs, predictions, order);
+            let chosen = choose(plan, &region, &frame.tiers(), &part, (Points::Auto, order));
+            assert_eq!(chosen, best, "{n:?} tile {tile} chunk {chunk} {order:?}");
+        }
     }
+}
+
+/// The choice by the costs of a chunk.
+fn slow_choice(costs: &[[[u64; 8]; 3]; 2], predictions: u64, order: Order) -> Choice {
+    let (points, plain) = ([1, 0, 2], Choice::default());
+    let parity = (0..24).map(|i| Choice { points: points[i / 4 % 3], axis: i as u8 % 4, rule: i >= 12, ..plain });
+    let axis = (0..6).map(|i| Choice { points: points[i / 2], axis: i as u8 % 2 * 2, in_order: true, ..plain });
+    let all: Vec<_> = if order == Order::Parity { parity.collect() } else { axis.collect() };
+    let set = |c: &Choice, new: usize| match c.axis {
+        axis if axis > 0 && new >> (axis - 1) & 1 == 1 => 1 << (axis - 1),
+        _ if c.in_order => 1 << new.trailing_zeros(),
+        _ => new,
+    };
+    let total = |c: &Choice| (1..8).map(|new| costs[c.rule as usize][c.points as usize][set(c, new)]).sum::<u64>();
+    let counted =
+        |c: &Choice| total(c) + if c.axis > 0 { total(c) / 32 } else { 0 } + if c.rule { total(c) / 16 } else { 0 };
+    let best = *all.iter().min_by_key(|c| counted(c)).unwrap();
+    Choice { fine: total(&best) < 20 * predictions, ..best }
 }
 
 #[test]
@@ -160,4 +165,8 @@ fn every_choice_has_a_byte_of_its_own() {
     // in axis order the first axis predicts alone
     assert_eq!(choice(0, 0, false, false, true).axes(0b110), 0b010);
     assert_eq!(choice(0, 3, false, false, false).axes(0b110), 0b100);
+    // unless another one is favoured
+    assert_eq!(choice(2, 2, true, false, true).to_byte(), 48 + 2 + 6 + 12);
+    assert_eq!(choice(0, 2, false, false, true).axes(0b111), 0b010);
+    assert_eq!(choice(0, 2, false, false, true).axes(0b101), 0b001);
 }
