@@ -170,11 +170,11 @@ fn count_exact(four: &[Group; 4], large: u32, negative: u32) -> Result<usize> {
 #[inline(always)]
 fn read_magnitudes(width: u32, bits: &mut BitReader) -> Group {
     let [near, far] = match width {
-        ..=7 => {
+        0..=7 => {
             let both = bits.get(8 * width);
             [both, both >> (4 * width)]
         }
-        ..=14 => [bits.get(4 * width), bits.get(4 * width)],
+        8..=14 => [bits.get(4 * width), bits.get(4 * width)],
         _ => [(); 2].map(|()| bits.get(2 * width) | bits.get(2 * width) << (2 * width)),
     };
     group([spread(near, width), spread(far, width)])

@@ -125,8 +125,8 @@ fn put_magnitudes([near, far]: [u64; 2], width: u32, bits: &mut BitWriter) {
     }
     let (near, far) = (squeeze(near, width), squeeze(far, width));
     match width {
-        ..=7 => bits.put(near | far << (4 * width), 8 * width),
-        ..=14 => {
+        0..=7 => bits.put(near | far << (4 * width), 8 * width),
+        8..=14 => {
             bits.put(near, 4 * width);
             bits.put(far, 4 * width);
         }
