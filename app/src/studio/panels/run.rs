@@ -98,15 +98,18 @@ fn method(ui: &mut Ui, state: &State, settings: &mut RunRequest) {
                 ui.selectable_value(&mut p.coder, Coder::Planes, "Bit planes")
                     .on_hover_text("The most speed: always in axis order");
             });
-            p.order = p.effective_order();
+            let mut order = p.effective_order();
             ui.add_enabled_ui(p.coder != Coder::Planes, |ui| {
                 shell::field(ui, "Order", |ui| {
-                    ui.selectable_value(&mut p.order, Order::Parity, "Parity")
+                    ui.selectable_value(&mut order, Order::Parity, "Parity")
                         .on_hover_text("Nodes predicted along all axes that they are new on: the best ratios");
-                    ui.selectable_value(&mut p.order, Order::Axis, "Axis")
+                    ui.selectable_value(&mut order, Order::Axis, "Axis")
                         .on_hover_text("Nodes predicted along one axis: faster");
                 });
             });
+            if p.coder != Coder::Planes {
+                p.order = order;
+            }
         }
     }
 }
