@@ -2,7 +2,7 @@
 
 use super::bits::BitWriter;
 use super::geometry::{GROUP, RUN};
-use super::lanes::{Group, Moves, Plain, magnitudes, signs, squeeze, width};
+use super::lanes::{Group, Moves, Plain, magnitudes, sign_bits, signs, squeeze, width};
 use super::{HAS_EXACT, streams};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
 use crate::simd::{Kernel, dispatch};
@@ -94,7 +94,10 @@ impl<M: Moves> Kernel for Streams<'_, M> {
 
 /// `before`: the width of the first live group of the run before.
 #[inline(always)]
-fn encode_run<M: Moves>(groups: &[Group], before: &mut u32, bits: &mut BitWriter) {
+fn encode_run<M: Moves>(groups: &[Group], before: &mut u8, bits: &mut BitWriter) {
+    if *before == 0 && groups.as_flattened().iter().fold(0, |any, q| any | q) == 0 {
+        return bits.put(0, 1);
+    }
     let mut padded = [[0; GROUP]; RUN];
     let all = match groups.first_chunk::<RUN>() {
         Some(all) => all,
@@ -105,12 +108,12 @@ fn encode_run<M: Moves>(groups: &[Group], before: &mut u32, bits: &mut BitWriter
     };
     let mut widths = [0; RUN];
     for (width_of, group) in widths.iter_mut().zip(all) {
-        *width_of = width(group);
+        *width_of = width(group) as u8;
     }
-    put_widths::<M>(&widths[..groups.len()], *before, bits);
+    put_widths::<M>(&widths, groups.len() as u32, *before, bits);
     *before = widths[0];
-    for (group, width) in groups.iter().zip(widths) {
-        put_magnitudes(magnitudes(group), width, bits);
+    for (group, width) in all.iter().zip(widths) {
+        put_magnitudes(magnitudes(group), width as u32, bits);
     }
     for four in all.as_chunks::<4>().0 {
         let (nonzero, negative) = signs(four);
@@ -139,28 +142,29 @@ fn put_magnitudes([near, far]: [u64; 2], width: u32, bits: &mut BitWriter) {
     }
 }
 
+/// The widths of `count` groups; those beyond them are 0.
 #[inline(always)]
-fn put_widths<M: Moves>(widths: &[u32], before: u32, bits: &mut BitWriter) {
-    let (mut changed, mut down, mut wide, mut last) = (0u32, 0u32, 0u32, before as i32);
-    for (g, width) in widths.iter().enumerate() {
-        let d = *width as i32 - last;
-        last = *width as i32;
-        changed |= ((d != 0) as u32) << g;
-        down |= ((d < 0) as u32) << g;
-        wide |= ((d.abs() > 1) as u32) << g;
+fn put_widths<M: Moves>(widths: &[u8; RUN], count: u32, before: u8, bits: &mut BitWriter) {
+    let mut last = [before; RUN];
+    last[1..].copy_from_slice(&widths[..RUN - 1]);
+    let (mut change, mut differs, mut far) = ([0; RUN], [0; RUN], [0; RUN]);
+    for g in 0..RUN {
+        change[g] = widths[g] as i8 - last[g] as i8;
+        differs[g] = if change[g] != 0 { -1 } else { 0 };
+        far[g] = if change[g].abs() > 1 { -1 } else { 0 };
     }
+    let changed = sign_bits(&differs) & (u32::MAX >> (RUN as u32 - count));
     if changed == 0 {
-        bits.put(0, 1);
-        return;
+        return bits.put(0, 1);
     }
-    let count = changed.count_ones();
-    bits.put(1 | (changed as u64) << 1, 1 + widths.len() as u32);
-    bits.put(M::gather(down, changed) as u64, count);
-    bits.put(M::gather(wide, changed) as u64, count);
+    bits.put(1 | (changed as u64) << 1, 1 + count);
+    let changes = changed.count_ones();
+    bits.put(M::gather(sign_bits(&change), changed) as u64, changes);
+    let mut wide = sign_bits(&far) & changed;
+    bits.put(M::gather(wide, changed) as u64, changes);
     while wide != 0 {
         let g = wide.trailing_zeros() as usize;
-        let last = if g == 0 { before } else { widths[g - 1] };
-        bits.put((widths[g].abs_diff(last) - 2) as u64, 4);
+        bits.put(change[g].unsigned_abs() as u64 - 2, 4);
         wide &= wide - 1;
     }
 }

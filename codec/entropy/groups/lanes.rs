@@ -1,6 +1,7 @@
 //! What is done with all symbols of a group at once.
 
-use super::geometry::GROUP;
+use super::geometry::{GROUP, RUN};
+use bytemuck::cast;
 
 /// Symbols of a group, or their magnitudes.
 pub type Group = [i16; GROUP];
@@ -22,8 +23,7 @@ pub fn magnitudes(group: &Group) -> [u64; 2] {
 
 #[inline(always)]
 fn words(group: [u16; GROUP]) -> [u64; 2] {
-    let word = |k: usize| (0..4).map(|i| (group[k + i] as u64) << (16 * i)).sum();
-    [word(0), word(4)]
+    cast::<_, [u64; 2]>(group.map(u16::to_le)).map(u64::from_le)
 }
 
 /// Four values of 16 bits become four of `width` bits, which the values do not exceed.
@@ -45,7 +45,7 @@ pub fn spread(bits: u64, width: u32) -> u64 {
 /// Four values of 16 bits each, twice.
 #[inline(always)]
 pub fn group(words: [u64; 2]) -> Group {
-    std::array::from_fn(|k| (words[k / 4] >> (16 * (k % 4))) as i16)
+    cast::<_, Group>(words.map(u64::to_le)).map(i16::from_le)
 }
 
 /// Four groups: which of their places are not 0, and which are negative.
@@ -74,6 +74,23 @@ pub fn signs(groups: &[Group; 4]) -> (u32, u32) {
         let mask = |is: fn(i16) -> bool| places().fold(0, |mask, (i, q)| mask | (is(*q) as u32) << i);
         (mask(|q| q != 0), mask(|q| q < 0))
     }
+}
+
+/// The sign bits of some bytes.
+#[inline(always)]
+pub fn sign_bits(bytes: &[i8; RUN]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+        // SAFETY: every x86-64 has SSE2; both loads lie in the bytes.
+        unsafe {
+            let near = _mm_movemask_epi8(_mm_loadu_si128(bytes.as_ptr().cast()));
+            let far = _mm_movemask_epi8(_mm_loadu_si128(bytes.as_ptr().add(16).cast()));
+            near as u32 | (far as u32) << 16
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    bytes.iter().enumerate().fold(0, |bits, (i, byte)| bits | ((*byte < 0) as u32) << i)
 }
 
 /// Negates the places of a group whose bit is set.
