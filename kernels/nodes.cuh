@@ -79,10 +79,11 @@ template <class T, u32 POINTS> __device__ __forceinline__ Guess<T> guess(const T
 // The prediction of a node that is new on CROSS + 1 axes.
 template <u32 CROSS, u32 POINTS, class T>
 __device__ __forceinline__ T predict(const T *v, const Stencil<T, POINTS> *all, const Node &node, Choice choice, T step) {
-    const Guess<T> first = guess(v, all[node.stencil[0]]);
-    if (CROSS == 0 || choice.in_order()) return first.p;
-    const Means<T> means{choice};
+    if (CROSS == 0) return guess(v, all[node.stencil[0]]).p;
     const u32 alone = choice.alone(node.axes);
+    if (choice.in_order()) return guess(v, all[alone == 1 ? node.stencil[0] : alone == 2 ? node.stencil[1] : node.stencil[2]]).p;
+    const Guess<T> first = guess(v, all[node.stencil[0]]);
+    const Means<T> means{choice};
     const Guess<T> second = guess(v, all[node.stencil[1]]);
     if constexpr (CROSS == 1) return means.of(alone, first, second, step);
     else return means.of(alone, first, second, guess(v, all[node.stencil[2]]), step);

@@ -72,19 +72,19 @@ struct Choice {
     static constexpr u32 FINE = 12, RULE = 24, IN_ORDER = 48;
     __device__ __forceinline__ u32 points() const { return byte % 3; }
     // The axis that predicts alone where a node is new on it: 0 for none, else one more than the axis.
-    __device__ __forceinline__ u32 favoured() const { return in_order() ? 0 : byte / 3 % 4; }
-    __device__ __forceinline__ bool fine() const { return !in_order() && byte / FINE % 2 == 1; }
+    __device__ __forceinline__ u32 favoured() const { return byte / 3 % 4; }
+    __device__ __forceinline__ bool fine() const { return byte / FINE % 2 == 1; }
     // The roughness rule: axes much rougher than another are left out.
     __device__ __forceinline__ bool rule() const { return byte >= RULE && !in_order(); }
-    // The first axis that a node is new on predicts alone.
+    // Axis order: where the favoured axis does not, the first axis that a node is new on predicts alone.
     __device__ __forceinline__ bool in_order() const { return byte >= IN_ORDER; }
     // All axes that a node is new on predict it together.
     __device__ __forceinline__ bool is_plain() const { return !rule() && favoured() == 0 && !in_order(); }
     // Of the axes `axes` on which a node is new, counted from 1, the one that predicts alone; 0: none does.
     __device__ __forceinline__ u32 alone(u32 axes) const {
         const u32 axis = favoured() - 1;
-        if (in_order()) return 1;
-        return favoured() > 0 && (axes >> axis & 1) ? 1 + __popc(axes & ((1u << axis) - 1)) : 0;
+        if (favoured() > 0 && (axes >> axis & 1)) return 1 + __popc(axes & ((1u << axis) - 1));
+        return in_order() ? 1 : 0;
     }
 };
 constexpr u32 NO_TILE = 0xffffffffu;
