@@ -23,10 +23,13 @@ template <u32 SIDE> struct CoarseAxis {
         }
         return before;
     }
-    static __host__ __device__ constexpr u32 index_of(u32 rank) {
-        u32 index = 0;
-        while (CoarseAxis::rank(index) != rank) index++;
-        return index;
+    // The same where they are not known at compile time.
+    static __device__ __forceinline__ u32 rank_of(u32 index) { return ((LAST | index) >> __ffs((i32)(index | 2 * LAST))) + (index != 0); }
+    static __device__ __forceinline__ u32 index_of(u32 rank) {
+        if (rank < 2) return rank * LAST;
+        // 2^high nodes of the same set begin at rank 2^high + 1
+        const u32 high = bit_length(rank - 1) - 1;
+        return (2 * (rank - 1 - (1u << high)) + 1) * (LAST / 2 >> high);
     }
 };
 
@@ -59,15 +62,20 @@ template <u32 SIDE> __host__ __device__ constexpr u32 symbols_before(u32 n) {
     return sum;
 }
 
-// Nodes of a step that are new on axis `axis` and alike on the others.
+// Nodes of a step that are new on one axis and alike on the others.
 struct CoarseLine {
-    u32 tile, axis;
+    u32 tile;
     // In the memory of all tiles: where the line begins, and how far apart its ranks are.
     u32 place, stride;
-    // The number of its first node among the coded nodes of the tile, and how far apart they are.
-    u32 symbol, apart;
-    // The first of the other axes on which its nodes are new, and which of the new nodes these are on that one and on the next.
-    u32 second, numbers[2];
+    // The number of its first node among the coded nodes of the tile, of the fifth, and how far apart they are.
+    u32 symbol, fifth, apart;
+    __device__ __forceinline__ u32 coded(u32 k) const { return (k < 4 ? symbol : fifth) + k % 4 * apart; }
+};
+
+// One of parity order: its axis; the first of the other axes on which its nodes are new, and which of the new nodes these are on that one and
+// on the next.
+struct ParityLine : CoarseLine {
+    u32 axis, second, numbers[2];
 };
 
 // The step with N new nodes of an axis between N + 1 old ones.
@@ -98,8 +106,8 @@ template <u32 SIDE, u32 N> struct CoarseStep {
     static constexpr u32 BY_PLANE = 2 * NODES * NODES - PLANE, BY_ROW = 2 * NODES, BY_OLD_ROW = BY_ROW - OLD;
     // Lines whose nodes are new on CROSS + 1 axes: along each axis; along the first of two; along the first.
     static __host__ __device__ constexpr u32 lines(u32 cross) { return cross == 0 ? 3 * OLD * OLD : cross == 1 ? 3 * N * OLD : N * N; }
-    template <u32 CROSS> static __device__ __forceinline__ CoarseLine line(u32 tile, u32 n) {
-        CoarseLine line{};
+    template <u32 CROSS> static __device__ __forceinline__ ParityLine line(u32 tile, u32 n) {
+        ParityLine line{};
         line.tile = tile;
         if (CROSS == 0) {
             // old nodes i and j of the other axes
@@ -126,7 +134,7 @@ template <u32 SIDE, u32 N> struct CoarseStep {
         return line;
     }
     // The first tolerance block of a line in its tile, and how far apart they are.
-    template <u32 CROSS> static __device__ __forceinline__ u32 block(const CoarseLine &line, u32 n, u32 &distance) {
+    template <u32 CROSS> static __device__ __forceinline__ u32 block(const ParityLine &line, u32 n, u32 &distance) {
         const u32 old = n / (N * OLD), i = n / OLD % OLD * 2, j = n % OLD * 2;
         u32 at[3];
         if (CROSS == 0) {

@@ -36,14 +36,14 @@ __device__ __forceinline__ void fetch_to_l2(const void *address) {
 #endif
 }
 
-// Copies BYTES bytes to shared memory; they are there after `copies_arrived`, for the thread that copied them.
-template <u32 BYTES> __device__ __forceinline__ void copy_ahead(void *shared, const void *global) {
+// Copies BYTES bytes to shared memory, OFFSET bytes behind `shared`; they are there after `copies_arrived`, for the thread that copied them.
+template <u32 BYTES, u32 OFFSET = 0> __device__ __forceinline__ void copy_ahead(void *shared, const void *global) {
 #ifdef BLOCKMGARD_EMULATOR
-    memcpy(shared, global, BYTES);
+    memcpy((char *)shared + OFFSET, global, BYTES);
 #else
     const u32 to = (u32)__cvta_generic_to_shared(shared);
-    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES) : "memory");
+    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0 + %2], [%1], 16;" ::"r"(to), "l"(global), "n"(OFFSET) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0 + %3], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES), "n"(OFFSET) : "memory");
 #endif
 }
 // The same for 16 bytes of which only the first `count` are read; zeros stand for the others.

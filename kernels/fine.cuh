@@ -290,9 +290,9 @@ template <class T, u32 SIDE, u32 TILES, u32 THREADS, bool ENCODE> struct FineTil
             const u32 i = thread + k * THREADS;
             if (i >= TILES * COLUMNS) break;
             T *to = v + a.columns[i];
-            unroll<Size::AXIS>([&](auto rank) {
-                constexpr u32 RANK = decltype(rank)::value, z = CoarseAxis<SIDE>::position(CoarseAxis<SIDE>::index_of(RANK));
-                to[z * M::Z] = coarse[k][RANK];
+            unroll<Size::AXIS>([&](auto z) {
+                constexpr u32 Z = decltype(z)::value;
+                to[CoarseAxis<SIDE>::position(Z) * M::Z] = coarse[k][Z];
             });
         }
     }

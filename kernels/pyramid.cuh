@@ -103,7 +103,7 @@ template <class T> struct TileArguments {
     const Tile *tiles;
     // The tiles to work on. Of whole tiles those that a block takes together belong to one chunk; NO_TILE stands where there are not enough.
     const u32 *list;
-    // Whole tiles: the values of the nodes of S(1), rebuilt, in the order of the list.
+    // Whole tiles: the values of the nodes of S(1), rebuilt, in the order of the list, those of a tile in C order.
     T *coarse;
     const TileShape *shapes;
     const Step *steps;

@@ -61,6 +61,7 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCOD
 
     __device__ TileWork(const TileArguments<T> &a, const Tile &tile, const TileShape &shape, char *memory, u32 thread)
         : Base(a, shape, thread, memory, shape.places, shape.nodes), tile(tile), choice{a.choices[tile.chunk]} {}
+    __device__ TileWork(const Base &memory, const Tile &tile) : Base(memory), tile(tile), choice{a.choices[tile.chunk]} {}
     static __device__ __forceinline__ void sync() {
         if (GROUP == 32) __syncwarp();
         else __syncthreads();
@@ -77,11 +78,11 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCOD
     // The thread's first node of a list.
     __device__ __forceinline__ Node fetch(const Step &step) const { return a.nodes[step.first + (thread < step.count ? thread : 0)]; }
     // Nodes new on one axis, then on two, then on three: only
-    // these groups depend on each other.
-    template <u32 POINTS> __device__ __forceinline__ void sweep() {
+    // these groups depend on each other. The shape's steps begin with step `finest` of the tile.
+    template <u32 POINTS> __device__ __forceinline__ void sweep(u32 finest) {
 #pragma unroll 1
         for (u32 s = shape.steps; s-- > 0;) {
-            quantizers = quantizers_of(a, choice, s);
+            quantizers = quantizers_of(a, choice, s + finest);
             only = quantizers[0];
             const Step *step = a.steps + shape.first_step + 3 * s;
             // what the next list begins with is asked for before the wait
@@ -97,10 +98,10 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCOD
             sync();
         }
     }
-    __device__ __forceinline__ void sweep_steps() {
-        if (choice.points() == 1) sweep<4>();
-        else if (choice.points() == 0) sweep<2>();
-        else sweep<6>();
+    __device__ __forceinline__ void sweep_steps(u32 finest = 0) {
+        if (choice.points() == 1) sweep<4>(finest);
+        else if (choice.points() == 0) sweep<2>(finest);
+        else sweep<6>(finest);
     }
     __device__ __forceinline__ void load_corners() {
         const u32 z = thread >> 2, y = thread >> 1 & 1, x = thread & 1;

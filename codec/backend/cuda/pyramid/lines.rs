@@ -6,7 +6,7 @@ use super::super::gpu::Gpu;
 use super::arguments::{Line, Tile};
 use super::blob::Blob;
 use super::level::WholeTiles;
-use super::tables::{Spacing, ranks};
+use super::tables::Spacing;
 use crate::Result;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::plan::TilePlan;
@@ -82,7 +82,7 @@ impl Lines {
         let list = Listing { layout, coded, symbols: whole.symbols - before };
         let mut blob = Blob::default();
         blob.add(&list.lines());
-        let columns = blob.add(&list.columns(plan));
+        let columns = blob.add(&list.columns());
         let mut memory = Buffer::default();
         blob.upload(gpu, &mut memory)?;
         Ok(Self { memory, columns })
@@ -194,17 +194,13 @@ impl Listing {
         filled.collect()
     }
 
-    /// The place of each column of nodes of S(1), in the order in which `coarse_tiles` leaves them.
-    fn columns<T: Real>(&self, plan: &TilePlan<T>) -> Vec<u16> {
-        let axis = &plan.axes[1];
-        let old: Vec<u32> = axis.set(1).collect();
-        let ranks = ranks(&old, &axis.steps[1..], true);
-        let mut in_order = vec![0; old.len()];
-        ranks.iter().zip(&old).for_each(|(&rank, &position)| in_order[rank] = position as usize);
-        let (layout, positions) = (&self.layout, &in_order);
+    /// The place of each column of nodes of S(1), row by row.
+    fn columns(&self) -> Vec<u16> {
+        let layout = &self.layout;
+        let positions = || (0..layout.side).filter(|&position| layout.is_old(position));
         let of_tile = |tile: usize| {
             let place = move |y, x| (tile * layout.places() + layout.place([0, y, x])) as u16;
-            positions.iter().flat_map(move |&y| positions.iter().map(move |&x| place(y, x)))
+            positions().flat_map(move |y| positions().map(move |x| place(y, x)))
         };
         (0..layout.together).flat_map(of_tile).collect()
     }

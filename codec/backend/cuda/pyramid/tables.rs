@@ -231,7 +231,7 @@ fn padded(len: u32) -> u32 {
 
 /// The rank of each of the members of a set of an axis, in whose steps it splits further. `sorted`: the nodes of later sets come first, so
 /// that each set lies close together: the threads of a warp then meet different banks. Else in order.
-pub fn ranks<T>(members: &[u32], steps: &[AxisStep<T>], sorted: bool) -> Vec<usize> {
+fn ranks<T>(members: &[u32], steps: &[AxisStep<T>], sorted: bool) -> Vec<usize> {
     let last_set = |p: &u32| steps.iter().take_while(|s| s.old.binary_search(p).is_ok()).count();
     let mut order: Vec<usize> = (0..members.len()).collect();
     if sorted {
