@@ -1,49 +1,11 @@
-// The choice of each chunk of the frame, from a sample of its original values (FORMAT.md, "Choices"). Costs are integers: their
-// sums do not depend on the order.
-#include "nodes.cuh"
-
-// A node of an axis at which predictions are compared. Mirrored in codec/backend/cuda/pyramid/choosing.rs.
-template <class T> struct Probe {
-    // For 2, 4 and 6 points; 0 for nodes that are not used.
-    T weight[3][6];
-    // Sums of the squares of the weights.
-    T gain[3];
-    // Distances to the three nodes before it and the three behind; 0 where there is none.
-    i32 offset[6];
-    // Place in the chunk; whether there are no other nodes than the two next to it.
-    u32 at, alone;
-};
-
-template <class T> struct ChooseArguments {
-    const T *values;
-    const u8 *tiers;
-    // Of all tiers, on level 0.
-    const Quantizer<T> *quantizers;
-    // Of axis a: those of its last chunk begin at first[a][1], those of all others at first[a][0].
-    const Probe<T> *probes;
-    u8 *choices;
-    u32 first[3][2], count[3][2];
-    u32 n[3], blocks[3], chunks[3];
-    // Nodes of a chunk on an axis; axes on which step 0 adds nodes (bit a = axis a); candidates for the number of points, as
-    // indices in turn.
-    u32 side, active[2], candidates[3], candidate_count, unused[2];
-};
+// The choice of each chunk of the frame in parity order.
+#include "choose.cuh"
 
 constexpr u32 SETS = 8;
-constexpr u32 POINT_CHOICES = 3;
 // Without the roughness rule, and with it.
 constexpr u32 RULES = 2;
-// Cost of a bit; what a favoured axis and what the rule must win by; below what mean cost coarse steps are quantized more finely.
-constexpr u32 BIT = 128;
-constexpr u64 AXIS_MARGIN = 32;
+// What the rule must win by.
 constexpr u64 RULE_MARGIN = 16;
-constexpr u64 FINE_BELOW = 20;
-constexpr double COST_LIMIT = 32768.0;
-// A quarter of the variance of rounding to integers.
-constexpr double NOISE = 1.0 / 48.0;
-
-__device__ __forceinline__ u32 cost_of_square(float y) { return (__float_as_uint(y) >> 17) - (127 << 6); }
-__device__ __forceinline__ u32 cost_of_square(double y) { return cost_of_square(__double2float_rn(y)); }
 
 // One node of the sample.
 template <class T> struct Sampled {
@@ -82,12 +44,7 @@ template <class T> struct Sampled {
             count += !out;
         }
         const T share = count > 2 ? (T)(1.0 / 3.0) : count == 1 ? (T)1 : (T)0.5;
-        sum = R::mul(sum, share);
-        noise = R::mul(noise, R::mul(share, share));
-        if (z.inverse == 0) return z.check < 0 ? BIT * bit_length(delta_of(u, sum)) : 0;
-        T x = R::mul(R::abs(R::sub(u, sum)), z.inverse);
-        x = x < (T)COST_LIMIT ? x : (T)COST_LIMIT;
-        return cost_of_square(R::fma(x, x, R::fma(noise, (T)NOISE, (T)1)));
+        return cost_of(u, R::mul(sum, share), R::mul(noise, R::mul(share, share)), z);
     }
 };
 
@@ -101,21 +58,12 @@ __device__ __forceinline__ u32 predicting(u32 set, u32 favoured) {
 template <class T> __device__ void choose_chunks(const ChooseArguments<T> &a) {
     __shared__ u64 costs[RULES][POINT_CHOICES][SETS];
     const u32 chunk = blockIdx.x;
-    const u32 place[3] = {chunk / (a.chunks[1] * a.chunks[2]), chunk / a.chunks[2] % a.chunks[1], chunk % a.chunks[2]};
+    const SampledChunk<T> sampled(a, chunk);
+    const u32(&count)[3] = sampled.count, active = sampled.active, total = sampled.total();
     for (u32 i = threadIdx.x; i < RULES * POINT_CHOICES * SETS; i += blockDim.x) costs[0][0][i] = 0;
     __syncthreads();
-    const Probe<T> *probes[3];
-    u32 count[3], active = 0;
-#pragma unroll
-    for (u32 axis = 0; axis < 3; axis++) {
-        const u32 last = place[axis] + 1 == a.chunks[axis];
-        probes[axis] = a.probes + a.first[axis][last];
-        count[axis] = a.count[axis][last];
-        active |= a.active[last] & 1u << axis;
-    }
     const u64 strides[3] = {(u64)a.n[1] * a.n[2], a.n[2], 1};
     u32 sums[RULES][POINT_CHOICES][SETS] = {};
-    const u32 total = count[0] * count[1] * count[2];
     for (u32 i = threadIdx.x; i < total; i += blockDim.x) {
         const u32 index[3] = {i / (count[1] * count[2]), i / count[2] % count[1], i % count[2]};
         Sampled<T> node;
@@ -124,8 +72,8 @@ template <class T> __device__ void choose_chunks(const ChooseArguments<T> &a) {
         u32 block = 0;
 #pragma unroll
         for (u32 axis = 0; axis < 3; axis++) {
-            probe[axis] = probes[axis] + index[axis];
-            const u32 position = place[axis] * a.side + probe[axis]->at;
+            probe[axis] = sampled.probes[axis] + index[axis];
+            const u32 position = sampled.place[axis] * a.side + probe[axis]->at;
             at += position * strides[axis];
             block = block * a.blocks[axis] + (position >> 3);
         }
