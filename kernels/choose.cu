@@ -120,7 +120,7 @@ template <class T> __device__ void choose_chunks(const ChooseArguments<T> &a) {
         for (u32 c = 0; c < a.candidate_count; c++) {
             for (u32 favoured = 0; favoured <= 3; favoured++) {
                 u64 cost = 0;
-                for (u32 set = 1; set < SETS; set++) cost += costs[rule][c][predicting(set, favoured)];
+                for (u32 set = 1; set < SETS; set++) cost += set & ~active ? 0 : costs[rule][c][predicting(set, favoured)];
                 const u64 counted = cost + (favoured > 0 ? cost / AXIS_MARGIN : 0) + (rule > 0 ? cost / RULE_MARGIN : 0);
                 if (counted >= least) continue;
                 least = counted, least_cost = cost;

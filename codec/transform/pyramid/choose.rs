@@ -33,10 +33,10 @@ pub fn choose<T: Real>(
         return of_corner_arrays(points);
     }
     let with_rule = order == Order::Parity;
-    let Costs { costs, predictions } = dispatch(Sample { plan, region, tiers, values, candidates, with_rule });
+    let Costs { costs, active, predictions } = dispatch(Sample { plan, region, tiers, values, candidates, with_rule });
     let total = |choice: Choice| {
         let of_rule = &costs[choice.rule as usize][choice.points as usize];
-        (1..8).map(|new| of_rule[choice.axes(new)]).sum::<u64>()
+        sets(active).map(|new| of_rule[choice.axes(new)]).sum::<u64>()
     };
     let counted = |choice: &Choice| {
         let cost = total(*choice);
@@ -57,6 +57,11 @@ pub fn choose<T: Real>(
     }
     .unwrap_or_default();
     Choice { fine: total(best) < FINE_BELOW * predictions, ..best }
+}
+
+/// The nonempty sets of active axes, bit a for axis a.
+fn sets(active: usize) -> impl Iterator<Item = usize> {
+    (1..8).filter(move |set| set & !active == 0)
 }
 
 /// The choice for the chunks of corner arrays.
@@ -86,6 +91,7 @@ struct Sample<'a, T> {
 struct Costs {
     /// By the rule, then points, then the set of axes on which the nodes of the sample were taken as new.
     costs: [[[u64; 8]; 3]; 2],
+    active: usize,
     /// How many predictions the costs of one number of points are of.
     predictions: u64,
 }
@@ -97,7 +103,7 @@ impl<T: Real> Kernel for Sample<'_, T> {
     fn run(self) -> Costs {
         let [z, y, x] = [0, 1, 2].map(|axis| probes(self.plan, self.region, axis));
         let active: usize = [&z, &y, &x].iter().enumerate().map(|(a, p)| (p[0].is_new as usize) << a).sum();
-        let sets: Vec<usize> = (1..8).filter(|set| set & !active == 0).collect();
+        let sets: Vec<usize> = sets(active).collect();
         let splat = |p: &Probe<T>| Probes::new(&[*p]);
         let (z_lanes, y_lanes): (Vec<_>, Vec<_>) = (z.iter().map(splat).collect(), y.iter().map(splat).collect());
         let x_lanes: Vec<_> = x.chunks(WIDTH).map(Probes::new).collect();
@@ -121,6 +127,6 @@ impl<T: Real> Kernel for Sample<'_, T> {
                 }
             }
         }
-        Costs { costs, predictions: (z.len() * y.len() * x.len() * sets.len()) as u64 }
+        Costs { costs, active, predictions: (z.len() * y.len() * x.len() * sets.len()) as u64 }
     }
 }

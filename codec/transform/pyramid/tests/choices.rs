@@ -9,8 +9,8 @@ use crate::transform::pyramid::lanes::{Real, delta};
 use crate::{Params, Shape, Tier, ToleranceMap};
 use std::cmp::Ordering;
 
-/// Costs of a chunk of the frame by the rule, points and set of axes, node by node from `FORMAT.md`, and how many predictions each is of.
-fn slow_costs<T: Real>(frame: &Frame<T>, chunk: usize, values: &[T]) -> ([[[u64; 8]; 3]; 2], u64) {
+/// Costs of a chunk of the frame by the rule, points and set of axes, node by node from `FORMAT.md`, the active axes, and how many predictions each is of.
+fn slow_costs<T: Real>(frame: &Frame<T>, chunk: usize, values: &[T]) -> ([[[u64; 8]; 3]; 2], usize, u64) {
     let plan = &frame.plans[0];
     let (array, n) = (&plan.array, plan.array.n);
     let (region, side) = (array.chunk_box(chunk), array.sides().tile);
@@ -41,7 +41,7 @@ fn slow_costs<T: Real>(frame: &Frame<T>, chunk: usize, values: &[T]) -> ([[[u64;
             }
         }
     }
-    (costs, predictions)
+    (costs, active, predictions)
 }
 
 fn slow_cost<T: Real>(
@@ -106,7 +106,7 @@ fn choose_alike<T: Real>(n: [usize; 3], tile: u8, taus: &[f64], roughness: f64) 
     let frame = Frame::new(n, &map, T::from_f64(8.0), &params).unwrap();
     let plan = &frame.plans[0];
     for chunk in 0..plan.array.chunks().iter().product() {
-        let (costs, predictions) = slow_costs(&frame, chunk, &values);
+        let (costs, active, predictions) = slow_costs(&frame, chunk, &values);
         let region = plan.array.chunk_box(chunk);
         let mut part = Vec::new();
         for z in region.lo[0]..region.hi[0] {
@@ -116,7 +116,7 @@ fn choose_alike<T: Real>(n: [usize; 3], tile: u8, taus: &[f64], roughness: f64) 
             }
         }
         for order in [Order::Parity, Order::Axis] {
-            let best = slow_choice(&costs, predictions, order);
+            let best = slow_choice(&costs, (active, predictions), order);
             let chosen = choose(plan, &region, &frame.tiers(), &part, (Points::Auto, order));
             assert_eq!(chosen, best, "{n:?} tile {tile} chunk {chunk} {order:?}");
         }
@@ -124,7 +124,7 @@ fn choose_alike<T: Real>(n: [usize; 3], tile: u8, taus: &[f64], roughness: f64) 
 }
 
 /// The choice by the costs of a chunk.
-fn slow_choice(costs: &[[[u64; 8]; 3]; 2], predictions: u64, order: Order) -> Choice {
+fn slow_choice(costs: &[[[u64; 8]; 3]; 2], (active, predictions): (usize, u64), order: Order) -> Choice {
     let (points, plain) = ([1, 0, 2], Choice::default());
     let parity = (0..24).map(|i| Choice { points: points[i / 4 % 3], axis: i as u8 % 4, rule: i >= 12, ..plain });
     let axis = (0..6).map(|i| Choice { points: points[i / 2], axis: i as u8 % 2 * 2, in_order: true, ..plain });
@@ -134,7 +134,10 @@ fn slow_choice(costs: &[[[u64; 8]; 3]; 2], predictions: u64, order: Order) -> Ch
         _ if c.in_order => 1 << new.trailing_zeros(),
         _ => new,
     };
-    let total = |c: &Choice| (1..8).map(|new| costs[c.rule as usize][c.points as usize][set(c, new)]).sum::<u64>();
+    let total = |c: &Choice| {
+        let sets = (1..8).filter(|new| new & !active == 0);
+        sets.map(|new| costs[c.rule as usize][c.points as usize][set(c, new)]).sum::<u64>()
+    };
     let counted =
         |c: &Choice| total(c) + if c.axis > 0 { total(c) / 32 } else { 0 } + if c.rule { total(c) / 16 } else { 0 };
     let best = *all.iter().min_by_key(|c| counted(c)).unwrap();
