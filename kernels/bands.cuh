@@ -76,19 +76,11 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
     Padded quantizers[Shape::BLOCKS];
     // Of the new nodes of an axis.
     T weights[SIDE / 2][8];
-    u8 ranks[32];
     // The tile at hand cannot be done here.
     u32 failed;
 
     __device__ __forceinline__ void clear() {
         for (u32 i = threadIdx.x; i < 2 * ROWS; i += blockDim.x) rows[0][i] = 0;
-        if (threadIdx.x < 32) ranks[threadIdx.x] = threadIdx.x < Shape::OLD ? (u8)rank_of(threadIdx.x) : 0;
-    }
-    // The rank of a node of S(1): CoarseAxis.
-    static __device__ __forceinline__ u32 rank_of(u32 index) {
-        if (index == 0 || index == Shape::OLD - 1) return index != 0;
-        const u32 zeros = __ffs((i32)index) - 1, of_set = SIDE / 4 >> zeros;
-        return of_set + 1 + (index >> (zeros + 1));
     }
     // Quantizers and weights of a tile whose chunk chose so.
     __device__ __forceinline__ void fill(const BandArguments<T> &a, const BandTile &tile, Choice choice) {
@@ -151,7 +143,7 @@ template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
                 for (u32 i = 0; i < TURNS; i++) copy(stage.old + (threadIdx.x + i * Shape::THREADS) * VECTOR, old + i * turn_stride);
                 old += step + 2 < Shape::OLD ? 2 * plane_stride : plane_stride;
             }
-            const T *plane = coarse + memory.ranks[step] * coarse_stride;
+            const T *plane = coarse + step * coarse_stride;
 #pragma unroll
             for (u32 i = 0; i < COARSE_TURNS; i++) {
                 const u32 element = threadIdx.x + i * Shape::THREADS;
@@ -213,8 +205,7 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
         values = memory.stages[0].old + (ENCODE ? BAND_ROWS * quad * SIDE + x : 0);
 #pragma unroll
         for (u32 i = 0; i < 3; i++) {
-            const u32 rank = memory.ranks[min(2 * quad + i, OLD - 1)];
-            const T *coarse = memory.stages[0].coarse + rank * OLD + memory.ranks[(x + 1) / 2];
+            const T *coarse = memory.stages[0].coarse + min(2 * quad + i, OLD - 1) * OLD + (x + 1) / 2;
             old_rows[i] = ENCODE && (x_new || (i == 2 && !last_quad)) ? values + (i == 2 ? ROW3 : 2 * i * SIDE) : coarse;
         }
 #pragma unroll

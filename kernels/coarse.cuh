@@ -32,10 +32,11 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
     Choice choice;
     // The coded node at each place of a tile.
     const u16 *coded_at;
+    const CoarseColumn *columns;
 
-    __device__ CoarseTiles(const TileArguments<T> &a, u32 thread, char *memory)
+    __device__ CoarseTiles(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns)
         : Base(a, a.shapes[a.coarse_shape], thread, memory, PLACES, TILES * SYMBOLS), numbers(nullptr), taking(0), choice{0},
-          coded_at(a.coded_at + this->shape.coded_at) {}
+          coded_at(a.coded_at + this->shape.coded_at), columns(columns) {}
     static __device__ __forceinline__ void sync() {
         if (GROUP == 32) __syncwarp();
         else __syncthreads();
@@ -56,14 +57,15 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         const u64 plane = (u64)a.n[1] * a.n[2];
 #pragma unroll 1
         for (u32 i = mover; i < COLUMNS; i += MOVERS) {
-            const u32 y = i / NODES, x = i % NODES, row = Axis::rank_of(y), column = Axis::rank_of(x);
-            const T *from = corner + (u64)Axis::position(y) * a.n[2] + Axis::position(x);
-            T *to = v + place(own, 0, row, column);
-            const bool is_edge = row < 2 && column < 2;
+            const CoarseColumn column = columns[i];
+            const T *from = corner + (column.y() * a.n[2] + column.x());
+            T *to = v + own * ALL + column.place();
             unroll<NODES>([&](auto z) {
                 constexpr u32 Z = decltype(z)::value, rank = Axis::rank(Z);
-                if (rank >= 2 || !is_edge) copy_ahead<sizeof(T), rank * COLUMNS * sizeof(T)>(to, from);
+                if (rank < 2) copy_ahead_if<sizeof(T), rank * COLUMNS * sizeof(T)>(!column.is_edge(), to, from);
+                else copy_ahead<sizeof(T), rank * COLUMNS * sizeof(T)>(to, from);
                 from += (Z + 2 < NODES ? 2 : 1) * plane;
+                keep(from);
             });
         }
     }
@@ -99,7 +101,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         for (u32 i = thread; i < TILES * COLUMNS; i += GROUP) {
             const u32 tile = i / COLUMNS, column = i % COLUMNS;
             if (TILES > 1 && first + tile >= a.list_count) break;
-            const T *from = v + place(tile, 0, Axis::rank_of(column / NODES), Axis::rank_of(column % NODES));
+            const T *from = v + tile * ALL + columns[column].place();
             T *to = a.coarse + (u64)(first + tile) * ALL + column;
             unroll<NODES>([&](auto z) { to[decltype(z)::value * COLUMNS] = from[Axis::rank(decltype(z)::value) * COLUMNS]; });
         }
@@ -220,7 +222,10 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
 template <class T, class W, u32 THREADS> __device__ __forceinline__ void coarse_tiles(const TileArguments<T> &a) {
     SHARED_MEMORY(shared);
     const u32 group = threadIdx.x / W::THREADS, thread = threadIdx.x % W::THREADS, distance = gridDim.x * (THREADS / W::THREADS * W::TOGETHER);
-    W work(a, thread, shared + group * a.tile_bytes);
+    CoarseColumn *columns = (CoarseColumn *)(shared + THREADS / W::THREADS * a.tile_bytes);
+    for (u32 i = threadIdx.x; i < W::COLUMNS; i += THREADS) columns[i] = CoarseColumn::of<typename W::Axis>(i);
+    __syncthreads();
+    W work(a, thread, shared + group * a.tile_bytes, columns);
     u32 first = (blockIdx.x * (THREADS / W::THREADS) + group) * W::TOGETHER;
     if (first >= a.list_count) return;
     for (Tile tile = work.look_up(first); first < a.list_count; first += distance) tile = work.run(first, first + distance, tile, [&] { work.sweep(); });

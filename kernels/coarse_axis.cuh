@@ -19,14 +19,16 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
     using Base::Base;
     static constexpr u32 Y = Base::NODES, Z = Y * Y;
 
-    // Lines of the step with N new nodes of an axis.
-    struct Lines {
-        // How far apart the nodes of a line are, and the rows and columns in which the lines stand.
-        u32 stride, row, column;
-        u32 rows, columns;
+    // How far apart the nodes of a line are, and the rows and columns in which the lines of a step stand.
+    struct AnyLines {
+        u32 stride, row, column, rows, columns;
+    };
+    // The same known at compile time.
+    template <u32 STRIDE, u32 ROW, u32 COLUMN, u32 ROWS, u32 COLUMNS> struct Lines {
+        static constexpr u32 stride = STRIDE, row = ROW, column = COLUMN, rows = ROWS, columns = COLUMNS;
     };
     // By the ranks of its nodes on the two other axes.
-    __device__ __forceinline__ void load_quantizers(const Lines &lines, u32 tile, u32 row, u32 column, Quantizer<T> (&of_block)[EDGE]) const {
+    template <class L> __device__ __forceinline__ void load_quantizers(const L &lines, u32 tile, u32 row, u32 column, Quantizer<T> (&of_block)[EDGE]) const {
         const auto distance = [](u32 stride) { return stride == Z ? EDGE * EDGE : stride == Y ? EDGE : 1; };
         const auto block = [](u32 rank) { return Axis::position(Axis::index_of(rank)) / 8; };
         const u32 first = tile * BLOCKS + block(row) * distance(lines.row) + block(column) * distance(lines.column);
@@ -34,7 +36,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
         for (u32 b = 0; b < EDGE; b++) of_block[b] = this->quantizer(first + b * distance(lines.stride));
     }
     // By SHARE threads.
-    template <u32 N, u32 POINTS, u32 SHARE> __device__ __forceinline__ void pass(const Lines &lines) {
+    template <u32 N, u32 POINTS, u32 SHARE, class L> __device__ __forceinline__ void pass(const L &lines) {
         const u32 count = lines.rows * lines.columns;
         Quantizer<T> of_block[EDGE];
 #pragma unroll
@@ -44,7 +46,8 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
             const u32 tile = TILES == 1 ? 0 : n / count, m = n - tile * count;
             if (TILES > 1 && !(taking >> tile & 1)) continue;
             const u32 row = m / lines.columns, column = m % lines.columns;
-            CoarseLine line{tile, tile * ALL + row * lines.row + column * lines.column, lines.stride, 0, 0, 0};
+            const u32 place = lines.row == lines.columns * lines.column ? m * lines.column : row * lines.row + column * lines.column;
+            CoarseLine line{tile, tile * ALL + place, lines.stride, 0, 0, 0};
             this->look_up_symbols(line, N);
             if (a.tier_count > 1) load_quantizers(lines, tile, row, column, of_block);
             CoarseAlong<T, SIDE, N, POINTS> own;
@@ -56,15 +59,24 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
         if (SHARE == 32) __syncwarp();
         else this->sync();
     }
-    // A step: the nodes new on axis 2 alone; those new on the second axis in the order, old on the first; those new on the first.
+    // A step: the nodes new on axis 2 alone; those new on the second axis in the order, old on the first; those new on the first. The finest
+    // two, which have most nodes, have code of their own for each order.
     template <u32 N, u32 POINTS, u32 SHARE> __device__ __forceinline__ void turns() {
         constexpr u32 OLD = N + 1, NODES = 2 * N + 1;
         const bool swaps = choice.favoured() == 2;
-        pass<N, POINTS, SHARE>({1, Z, Y, OLD, OLD});
+        pass<N, POINTS, SHARE>(Lines<1, Z, Y, OLD, OLD>());
+        if constexpr (8 * N < SIDE) {
 #pragma unroll 1
-        for (u32 turn = 0; turn < 2; turn++) {
-            const bool along_z = swaps == (turn == 0);
-            pass<N, POINTS, SHARE>({along_z ? Z : Y, along_z ? Y : Z, 1, turn == 0 ? OLD : NODES, NODES});
+            for (u32 turn = 0; turn < 2; turn++) {
+                const bool along_z = swaps == (turn == 0);
+                pass<N, POINTS, SHARE>(AnyLines{along_z ? Z : Y, along_z ? Y : Z, 1, turn == 0 ? OLD : NODES, NODES});
+            }
+        } else if (swaps) {
+            pass<N, POINTS, SHARE>(Lines<Z, Y, 1, OLD, NODES>());
+            pass<N, POINTS, SHARE>(Lines<Y, Z, 1, NODES, NODES>());
+        } else {
+            pass<N, POINTS, SHARE>(Lines<Y, Z, 1, OLD, NODES>());
+            pass<N, POINTS, SHARE>(Lines<Z, Y, 1, NODES, NODES>());
         }
     }
     // The step with N new nodes of an axis, and all finer ones.

@@ -33,6 +33,19 @@ template <u32 SIDE> struct CoarseAxis {
     }
 };
 
+// A column of nodes of S(1): its position, its place by ranks, and whether its ends are corners of the tile.
+struct CoarseColumn {
+    u32 packed;
+    template <class A> static __device__ __forceinline__ CoarseColumn of(u32 number) {
+        const u32 y = number / A::NODES, x = number % A::NODES, row = A::rank_of(y), column = A::rank_of(x);
+        return {A::position(y) << 24 | A::position(x) << 16 | (row < 2 && column < 2 ? 1u << 15 : 0) | (row * A::NODES + column)};
+    }
+    __device__ __forceinline__ u32 y() const { return packed >> 24; }
+    __device__ __forceinline__ u32 x() const { return packed >> 16 & 255; }
+    __device__ __forceinline__ bool is_edge() const { return packed >> 15 & 1; }
+    __device__ __forceinline__ u32 place() const { return packed & 0x7fff; }
+};
+
 // Numbers below 16 of up to 16 entries, for an index that is not known at compile time.
 template <class F> __host__ __device__ constexpr u64 nibbles(u32 count, F of) {
     u64 all = 0;

@@ -68,6 +68,17 @@ __device__ __forceinline__ void copies_arrived_but_one() {
     asm volatile("cp.async.wait_group 1;" ::: "memory");
 #endif
 }
+// The same where it is `wanted`, without a branch.
+template <u32 BYTES, u32 OFFSET> __device__ __forceinline__ void copy_ahead_if(bool wanted, void *shared, const void *global) {
+#ifdef BLOCKMGARD_EMULATOR
+    if (wanted) copy_ahead<BYTES, OFFSET>(shared, global);
+#else
+    const u32 to = (u32)__cvta_generic_to_shared(shared);
+    asm volatile("{ .reg .pred wanted; setp.ne.u32 wanted, %4, 0; @wanted cp.async.ca.shared.global [%0 + %3], [%1], %2; }" ::"r"(to), "l"(global), "n"(BYTES),
+                 "n"(OFFSET), "r"((u32)wanted)
+                 : "memory");
+#endif
+}
 __device__ __forceinline__ void copies_arrived() {
 #ifndef BLOCKMGARD_EMULATOR
     asm volatile("cp.async.wait_all;" ::: "memory");
@@ -101,6 +112,13 @@ __device__ __forceinline__ u32 select_bits(u32 mask, u32 a, u32 b) {
 __device__ __forceinline__ void keep(u32 &value) {
 #ifndef BLOCKMGARD_EMULATOR
     asm("" : "+r"(value));
+#endif
+}
+
+// Keeps the compiler from making an address anew from others.
+template <class V> __device__ __forceinline__ void keep(const V *&address) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm("" : "+l"(address));
 #endif
 }
 

@@ -5,7 +5,7 @@ use blockmgard::backend::{Backend, Cpu, Cuda, FrameInput, FrameParts, FrameShape
 use blockmgard::params::Points;
 use blockmgard::volume::SliceField;
 use blockmgard::{
-    Basis, Budget, Coder, Control, Element, Entropy, ErrorKind, Mode, Params, Region, Tier, ToleranceMap,
+    Basis, Budget, Coder, Control, Element, Entropy, ErrorKind, Mode, Order, Params, Region, Tier, ToleranceMap,
 };
 
 /// A small generator, the same on every machine.
@@ -99,6 +99,8 @@ impl Case {
         let special = r.below(6);
         let values = values(&mut r, n, noise, special);
         let map = map(&mut r, n);
+        let order = if r.below(2) == 0 { Order::Parity } else { Order::Axis };
+        let params = Params { order, ..params };
         let lo: [usize; 3] = std::array::from_fn(|a| r.below(n[a]));
         let hi = std::array::from_fn(|a| lo[a] + 1 + r.below(n[a] - lo[a]));
         Self { seed, n, double: r.below(2) == 1, params, map, values, region: Region { lo, hi } }
@@ -248,7 +250,7 @@ fn any_choices<T: Typed>(cuda: &Cuda, case: &Case, mut parts: FrameParts, frame:
     for chunk in &mut parts.chunks {
         let before = chunk[0];
         let alike = |choice: &u8| case.params.coder == Coder::Class || favours_rows(*choice) == favours_rows(before);
-        chunk[0] = std::iter::repeat_with(|| r.below(51) as u8).find(alike).unwrap_or(before);
+        chunk[0] = std::iter::repeat_with(|| r.below(72) as u8).find(alike).unwrap_or(before);
     }
     let region = Region { lo: [0; 3], hi: case.n };
     let [theirs, ours] = [&Cpu as &dyn Backend, cuda].map(|b| T::decode(b, frame, &parts, &region).unwrap());

@@ -11,8 +11,8 @@ pub fn run_once(cuda: &Cuda) {
     let map = ToleranceMap::uniform(&shape, 1e-3).unwrap();
     let hybrid = Params { mode: Mode::Hybrid, ..Params::default() };
     let tile = |tile: u8| Params { tile, ..Params::default() };
-    let groups = Params { coder: Coder::Groups, ..tile(16) };
-    for params in [tile(8), tile(16), groups, Params::fast(), hybrid] {
+    let (groups, in_order) = (Params { coder: Coder::Groups, ..tile(16) }, Params { order: Order::Axis, ..tile(32) });
+    for params in [tile(8), tile(16), groups, in_order, Params::fast(), hybrid] {
         let report = bench_f32(cuda, &values, shape.n, &map, &params, Runs { resident: 1, host: 1 }).unwrap();
         let figures = &report.figures;
         assert!(figures.violations == 0 && report.max_error_of_tau > 0.5 && report.max_error_of_tau <= 1.0);

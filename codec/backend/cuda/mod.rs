@@ -17,7 +17,7 @@ mod transfer;
 use super::device::Gpus;
 use super::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink, StageTimes};
 use crate::transform::pyramid::frame::check_map;
-use crate::{Coder, Control, Element, Error, ErrorKind, Mode, Order, Params, Region, Result, ToleranceMap};
+use crate::{Coder, Control, Element, Error, ErrorKind, Mode, Params, Region, Result, ToleranceMap};
 use buffer::Buffer;
 use gpu::Gpu;
 use hybrid::Outcome;
@@ -183,11 +183,9 @@ fn encode<T: Kept>(cuda: &Cuda, input: &FrameInput<T>, sink: &mut dyn FrameSink,
 /// What the kernels leave to the CPU, if these pyramid frames of `n` nodes are among it.
 fn without_kernels(n: [usize; 3], params: &Params) -> Option<&'static str> {
     match params.coder {
-        Coder::Class if params.order == Order::Axis => Some("the class coder in axis order"),
         Coder::Planes if params.tile != 8 || n.contains(&1) => {
             Some("the planes coder, but for tiles of 8 in three axes")
         }
-        Coder::Groups if params.order == Order::Axis => Some("the groups coder in axis order"),
         Coder::Groups if n.contains(&1) => Some("the groups coder, but for three axes"),
         _ => None,
     }

@@ -211,7 +211,8 @@ device_struct! {
         pub active: [u32; 2],
         pub candidates: [u32; 3],
         pub candidate_count: u32,
-        pub unused: [u32; 2],
+        pub tier_count: u32,
+        pub unused: u32,
     }
     pub struct CornerArray {
         pub n: [u32; 3],

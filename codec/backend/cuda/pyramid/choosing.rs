@@ -1,10 +1,10 @@
-//! The choices of a frame's chunks: the probes of `kernels/choose.cu`.
+//! The choices of a frame's chunks: the probes of `kernels/choose.cuh`.
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{ChooseArguments, DeviceProbe};
 use super::{Stage, narrow, slabs};
-use crate::params::Points;
+use crate::params::{Order, Points};
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::choose::candidates;
 use crate::transform::pyramid::plan::ArrayPlan;
@@ -47,15 +47,15 @@ impl Choosing {
     }
 
     /// Queues, on `stream`, the choices of the chunks of the frame's slab `region`, dense at device address `values`, to `choices`; the
-    /// tiers of the frame are there.
+    /// tiers of the frame are there, of which there are `tier_count` with their quantizers at `quantizers`.
     pub fn run<T: Real>(
         &self,
         (gpu, stream): (&Gpu, &CudaStream),
         (frame, plan): (&Stage<T>, &ArrayPlan<T>),
         (region, values): (&Region, u64),
-        quantizers: u64,
+        (quantizers, tier_count): (u64, u32),
         choices: u64,
-        points: Points,
+        (points, order): (Points, Order),
     ) -> Result<()> {
         let array = &plan.array;
         let (axis, side, blocks) = (slabs::axis(array), array.sides().chunk, frame.blocks(true));
@@ -84,11 +84,17 @@ impl Choosing {
             active,
             candidates: std::array::from_fn(|i| wanted.get(i).map_or(0, |&p| p as u32)),
             candidate_count: wanted.len() as u32,
-            unused: [0; 2],
+            tier_count,
+            unused: 0,
         };
-        let name = if T::DTYPE == DType::F32 { "choose_chunks_f32" } else { "choose_chunks_f64" };
+        let (name, threads) = match (order, T::DTYPE) {
+            (Order::Parity, DType::F32) => ("choose_chunks_f32", 256),
+            (Order::Parity, _) => ("choose_chunks_f64", 256),
+            (Order::Axis, DType::F32) => ("choose_in_order_f32", 160),
+            (Order::Axis, _) => ("choose_in_order_f64", 160),
+        };
         // SAFETY: values, tiers and choices were reserved for this frame; probes lie inside their chunk.
-        unsafe { gpu.launch_on(stream, name, chunks.iter().product::<usize>() as u32, 256, 0, &arguments) }
+        unsafe { gpu.launch_on(stream, name, chunks.iter().product::<usize>() as u32, threads, 0, &arguments) }
     }
 }
 

@@ -100,7 +100,8 @@ impl<T: Real> Pyramid<T> {
         let stage = &self.stages[0];
         let (Some(choosing), Some(plan)) = (&self.choosing, &stage.plan) else { return Ok(()) };
         let choices = self.coding.choices(gpu) + stage.span.chunks.start as u64;
-        choosing.run((gpu, stream), (stage, plan), (region, values), self.quantizers.address(gpu), choices, points)
+        let tiers = (self.quantizers.address(gpu), self.tier_count);
+        choosing.run((gpu, stream), (stage, plan), (region, values), tiers, choices, (points, self.key.3))
     }
 
     fn encode_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {

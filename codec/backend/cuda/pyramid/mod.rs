@@ -78,7 +78,7 @@ struct Stage<T> {
 
 /// Everything that depends on the frame's shape alone, kept from frame to frame.
 pub(super) struct Pyramid<T> {
-    key: ([usize; 3], u8, crate::Coder),
+    key: ([usize; 3], u8, crate::Coder, Order),
     /// The frame first, the last array at the end.
     stages: Vec<Stage<T>>,
     shapes: Shapes,
@@ -124,7 +124,7 @@ impl<T: Real> Pyramid<T> {
         let choosing = stages[0].plan.as_ref().map(|plan| Choosing::new(gpu, plan)).transpose()?;
         let [quantizers, spill, coarse, scratch, result] = std::array::from_fn(|_| Buffer::default());
         Ok(Self {
-            key: (n, tile, params.coder),
+            key: (n, tile, params.coder, params.effective_order()),
             stages,
             shapes,
             lines,
@@ -143,7 +143,7 @@ impl<T: Real> Pyramid<T> {
         })
     }
     pub fn is_for(&self, n: [usize; 3], params: &Params) -> bool {
-        self.key == (n, params.tile, params.coder)
+        self.key == (n, params.tile, params.coder, params.effective_order())
     }
     /// An empty worklist for this coder.
     fn worklist(&self) -> Worklist {

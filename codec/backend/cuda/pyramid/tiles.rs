@@ -7,6 +7,7 @@ use super::level::{WholeTiles, Worklist};
 use super::lines::FineLayout;
 use super::{Pyramid, Stage, Work, narrow};
 use crate::Result;
+use crate::params::Order;
 use crate::transform::pyramid::Real;
 use crate::volume::DType;
 
@@ -212,22 +213,28 @@ impl<T: Real> Pyramid<T> {
             coarse_shape: whole.coarse_shape,
             ..self.arguments(gpu, k, work)
         };
-        let (first, second) = match whole.side {
-            8 => (kernels!("coarse_8"), kernels!("fine_8")),
-            16 => (kernels!("coarse_16"), kernels!("fine_16")),
-            _ => (kernels!("coarse_32"), kernels!("fine_32")),
+        let in_order = self.key.3 == Order::Axis;
+        let (first, second) = match (whole.side, in_order) {
+            (8, false) => (kernels!("coarse_8"), kernels!("fine_8")),
+            (8, true) => (kernels!("coarse_axis_8"), kernels!("fine_8")),
+            (16, false) => (kernels!("coarse_16"), kernels!("fine_16")),
+            (16, true) => (kernels!("coarse_axis_16"), kernels!("fine_16")),
+            (_, false) => (kernels!("coarse_32"), kernels!("fine_32")),
+            (_, true) => (kernels!("coarse_axis_32"), kernels!("fine_32")),
         };
         let [first, second] = [first, second].map(|kernels| kernel::<T>(kernels, work.encode));
-        let most = match (whole.side, T::DTYPE) {
-            (8, DType::F32) => 8,
-            (8, _) => 4,
-            (16, DType::F32) => 6,
-            (16, _) => 3,
-            _ => 5,
+        let most = match (whole.side, T::DTYPE, in_order) {
+            (32, _, false) => 5,
+            (32, _, true) => 7,
+            (8, DType::F32, _) | (16, DType::F32, true) => 8,
+            (16, DType::F32, false) => 6,
+            (16, _, false) => 3,
+            _ => 4,
         };
         let (threads, tiles) = whole.coarse_group();
         let groups = COARSE_THREADS / threads;
-        let first = Launch::new(gpu, first, [COARSE_THREADS, most], groups * tiles, groups as usize * coarse_bytes);
+        let shared = groups as usize * coarse_bytes + 4 * (whole.side as usize / 2 + 1).pow(2);
+        let first = Launch::new(gpu, first, [COARSE_THREADS, most], groups * tiles, shared);
         let threads = match (whole.side, T::DTYPE) {
             (32, _) => [512, 1],
             (16, DType::F64) => [128, 4],
