@@ -170,8 +170,8 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         }
     }
 
-    // Calls sweep() for tiles that chose alike together; `own`: the choice of tile number `thread`, if there is one.
-    template <class F> __device__ __forceinline__ void sweep_all(u32 own, F sweep) {
+    // Tiles that chose alike together, by W, which this is; `own`: the choice of tile number `thread`, if there is one.
+    template <class W> __device__ __forceinline__ void sweep_all(u32 own) {
         u32 left = TILES == 1 ? own != NO_TILE : __ballot_sync(FULL, own != NO_TILE);
         while (left != 0) {
             if constexpr (TILES == 1) {
@@ -181,12 +181,12 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
                 taking = __ballot_sync(FULL, own == choice.byte);
             }
             left &= ~taking;
-            sweep();
+            static_cast<W *>(this)->sweep();
         }
     }
     // The tiles from number `first` of the list on, of which this thread moves `tile`; returns the one that it moves next, from number
     // `next` on.
-    template <class F> __device__ __forceinline__ Tile run(u32 first, u32 next, const Tile &tile, F sweep) {
+    template <class W> __device__ __forceinline__ Tile run(u32 first, u32 next, const Tile &tile) {
         numbers = a.list + first;
         const u32 own = thread / MOVERS, mover = thread % MOVERS;
         const bool exists = tile.start != NO_SYMBOLS;
@@ -206,10 +206,10 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         copies_arrived();
         sync();
         if constexpr (TILES == 1) {
-            sweep_all(chosen, sweep);
+            sweep_all<W>(chosen);
         } else {
             const u32 of_thread = __shfl_sync(FULL, chosen, thread % TILES * MOVERS);
-            sweep_all(thread < TILES ? of_thread : NO_TILE, sweep);
+            sweep_all<W>(thread < TILES ? of_thread : NO_TILE);
         }
         if (ENCODE && exists) each_piece(mover, [&](u32 i) { ((uint4 *)global)[i] = shared[i]; });
         store(first);
@@ -228,5 +228,5 @@ template <class T, class W, u32 THREADS> __device__ __forceinline__ void coarse_
     W work(a, thread, shared + group * a.tile_bytes, columns);
     u32 first = (blockIdx.x * (THREADS / W::THREADS) + group) * W::TOGETHER;
     if (first >= a.list_count) return;
-    for (Tile tile = work.look_up(first); first < a.list_count; first += distance) tile = work.run(first, first + distance, tile, [&] { work.sweep(); });
+    for (Tile tile = work.look_up(first); first < a.list_count; first += distance) tile = work.template run<W>(first, first + distance, tile);
 }
