@@ -9,96 +9,136 @@ struct Places {
     __device__ __forceinline__ explicit Places(const RunLane &lane) : all(*(const uint4 *)&lane) {}
     __device__ __forceinline__ u32 place(u32 k) const {
         const u32 two = k / 2 == 0 ? all.x : k / 2 == 1 ? all.y : k / 2 == 2 ? all.z : all.w;
-        return two >> (k % 2 * 16) & 0xffff;
+        return __byte_perm(two, 0, k % 2 ? 0x4432 : 0x4410);
     }
     __device__ __forceinline__ bool has(u32 k) const { return place(k) != NO_NODE; }
-    // Whether any node exists.
+    // Whether there are any, and whether there are eight.
     __device__ __forceinline__ bool live() const { return (all.x & all.y & all.z & all.w) != FULL; }
+    __device__ __forceinline__ bool full() const {
+        // the highest bit of each half that is NO_NODE
+        const auto none = [](u32 two) { return (~two - 0x00010001) & two & 0x80008000; };
+        return (none(all.x) | none(all.y) | none(all.z) | none(all.w)) == 0;
+    }
 };
 
-// Calls f(k, rank) for each exact node k of the lane's group, whose number among those of all lanes is `rank`; how many there are.
-template <class F> __device__ __forceinline__ u32 each_exact(const Group &group, F f) {
-    u32 own = 0;
+// The runs of a stream and the symbols of its tile.
+struct Runs {
+    const RunLane *runs;
+    i16 *symbols;
+    const u32 count, lane;
+
+    __device__ __forceinline__ Runs(const GroupsArguments &a, const TileStream &stream)
+        : runs(a.runs + 32 * (u64)stream.shape.first_run + threadIdx.x % 32), symbols(a.q + stream.symbols), count(stream.shape.runs),
+          lane(threadIdx.x % 32) {}
+    __device__ __forceinline__ Places places(u32 run) const { return Places(runs[32 * run]); }
+    // Calls f(place, rank) for each exact node, whose number among those of the stream is `rank`; how many there are.
+    template <class F> __device__ u32 each_exact(F f) const {
+        u32 before = 0;
+        for (u32 run = 0; run < count; run++) {
+            const Places of = places(run);
+            u32 exact = 0;
 #pragma unroll
-    for (u32 k = 0; k < GROUP_NODES; k++) own += group.q[k] == EXACT;
-    if (!__any_sync(FULL, own > 0)) return 0;
-    const u32 sum = scan_lanes(own, threadIdx.x % 32);
-    u32 rank = sum - own;
+            for (u32 k = 0; k < GROUP_NODES; k++) exact |= (u32)(of.has(k) && symbols[of.place(k)] == EXACT) << k;
+            const u32 own = __popc(exact), sum = scan_lanes(own, lane);
+            u32 rank = before + sum - own;
 #pragma unroll
-    for (u32 k = 0; k < GROUP_NODES; k++) {
-        if (group.q[k] == EXACT) f(k, rank++);
+            for (u32 k = 0; k < GROUP_NODES; k++) {
+                if (exact >> k & 1) f(of.place(k), rank++);
+            }
+            before += __shfl_sync(FULL, sum, 31);
+        }
+        return before;
     }
-    return __shfl_sync(FULL, sum, 31);
+};
+
+// The deltas of the exact nodes of a stream to their list; how many there are.
+template <class D> __device__ __forceinline__ u32 list_exact(const GroupsArguments &a, const TileStream &stream, const Runs &runs) {
+    const D *delta = (const D *)a.delta + stream.symbols;
+    D *list = (D *)a.exact + stream.exact;
+    return runs.each_exact([&](u32 place, u32 rank) { list[rank] = delta[place]; });
 }
 
 // One stream from its symbols to its slot.
-template <class D> __device__ __forceinline__ void pack_stream(const GroupsArguments &a, const TileStream &stream, u32 *buffer) {
-    const u32 lane = threadIdx.x % 32;
-    const RunLane *runs = a.runs + 32 * (u64)stream.shape.first_run + lane;
-    const i16 *symbols = a.q + stream.symbols;
-    const D *delta = (const D *)a.delta + stream.symbols;
-    D *exact = (D *)a.exact + stream.exact;
+__device__ __forceinline__ void pack_stream(const GroupsArguments &a, const TileStream &stream, u32 *buffer) {
+    const Runs runs(a, stream);
     GroupWriter writer(buffer, a.slots + stream.slot);
-    u32 exact_nodes = 0;
-    for (u32 run = 0; run < stream.shape.runs; run++) {
-        const Places places(runs[32 * run]);
+    for (u32 run = 0; run < runs.count; run++) {
+        const Places places = runs.places(run);
+        const bool alive = places.live();
+        const u32 live = __ballot_sync(FULL, alive);
         Group group;
+        if (__all_sync(FULL, !alive || places.full())) {
 #pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) group.q[k] = places.has(k) ? symbols[places.place(k)] : 0;
-        writer.put(group, __ballot_sync(FULL, places.live()));
+            for (u32 k = 0; k < GROUP_NODES; k++) group.q[k] = alive ? runs.symbols[places.place(k)] : 0;
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < GROUP_NODES; k++) group.q[k] = places.has(k) ? runs.symbols[places.place(k)] : 0;
+        }
+        writer.put(group, live);
         writer.drain();
-        exact_nodes += each_exact(group, [&](u32 k, u32 rank) { exact[exact_nodes + rank] = delta[places.place(k)]; });
     }
-    note_stream(a, stream.number, stream.chunk, writer.finish(), exact_nodes);
+    const u32 bytes = writer.finish();
+    u32 exact_nodes = 0;
+    if (__any_sync(FULL, writer.largest > 32767)) exact_nodes = a.value_bytes == 4 ? list_exact<u32>(a, stream, runs) : list_exact<u64>(a, stream, runs);
+    note_stream(a, stream.number, stream.chunk, bytes, exact_nodes);
 }
 
-extern "C" __global__ void __launch_bounds__(128) pack_groups(const GroupsArguments a) {
+extern "C" __global__ void __launch_bounds__(128, 8) pack_groups(const GroupsArguments a) {
     __shared__ u32 buffers[PACK_WARPS][WRITER_WORDS];
     u32 *buffer = buffers[threadIdx.x / 32];
     for (u32 i = threadIdx.x % 32; i < WRITER_WORDS; i += 32) buffer[i] = 0;
     __syncwarp();
     each_stream(a, [&](u32 tile, u32 number) {
         const TileStream stream(a, tile, number);
-        if (!stream.exists) return;
-        if (a.value_bytes == 4) pack_stream<u32>(a, stream, buffer);
-        else pack_stream<u64>(a, stream, buffer);
+        if (stream.exists) pack_stream(a, stream, buffer);
     });
 }
 
-// A delta at any address, little-endian.
-template <class D> __device__ __forceinline__ D read_delta(const u8 *at) {
-    D delta = 0;
-    for (u32 i = 0; i < sizeof(D); i++) delta |= (D)at[i] << (8 * i);
-    return delta;
+// The deltas of the exact nodes of a stream from their list, which starts at any byte and has `listed`; how many nodes there are.
+template <class D> __device__ __forceinline__ u32 take_exact(const GroupsArguments &a, const TileStream &stream, const Runs &runs, u32 listed) {
+    D *delta = (D *)a.delta + stream.symbols;
+    const u8 *list = a.output + a.exact_places[stream.number];
+    return runs.each_exact([&](u32 place, u32 rank) {
+        if (rank >= listed) return;
+        D value = 0;
+        for (u32 i = 0; i < sizeof(D); i++) value |= (D)list[rank * sizeof(D) + i] << (8 * i);
+        delta[place] = value;
+    });
 }
 
 // One stream from its bytes to its symbols.
-template <class D> __device__ __forceinline__ void unpack_stream(const GroupsArguments &a, const TileStream &stream, u32 *window) {
-    const u32 lane = threadIdx.x % 32;
-    const RunLane *runs = a.runs + 32 * (u64)stream.shape.first_run + lane;
-    i16 *symbols = a.q + stream.symbols;
-    D *delta = (D *)a.delta + stream.symbols;
-    const u32 bytes = a.lengths[stream.number], exact_nodes = a.exact_counts[stream.number];
-    const u8 *exact = a.output + a.exact_places[stream.number];
+__device__ __forceinline__ void unpack_stream(const GroupsArguments &a, const TileStream &stream, u32 *window) {
+    const Runs runs(a, stream);
+    const u32 bytes = a.lengths[stream.number], listed = a.exact_counts[stream.number];
     GroupReader reader(window, a.output + a.places[stream.number], bytes);
-    u32 found = 0;
-    for (u32 run = 0; run < stream.shape.runs; run++) {
-        const Places places(runs[32 * run]);
+    i32 lowest = 0;
+    for (u32 run = 0; run < runs.count; run++) {
+        const Places places = runs.places(run);
+        const bool alive = places.live();
+        const u32 live = __ballot_sync(FULL, alive);
         Group group;
-        reader.get(group, __ballot_sync(FULL, places.live()));
-        found += each_exact(group, [&](u32 k, u32 rank) {
-            if (places.has(k) && found + rank < exact_nodes) delta[places.place(k)] = read_delta<D>(exact + (found + rank) * sizeof(D));
-        });
+        reader.get(group, live);
 #pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) {
-            if (places.has(k)) symbols[places.place(k)] = (i16)group.q[k];
-            else reader.broken |= group.q[k] != 0;
+        for (u32 k = 0; k < GROUP_NODES; k++) lowest = min(lowest, group.q[k]);
+        if (__all_sync(FULL, !alive || places.full())) {
+#pragma unroll
+            for (u32 k = 0; k < GROUP_NODES; k++) {
+                if (alive) runs.symbols[places.place(k)] = (i16)group.q[k];
+            }
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < GROUP_NODES; k++) {
+                if (places.has(k)) runs.symbols[places.place(k)] = (i16)group.q[k];
+                else reader.broken |= group.q[k] != 0;
+            }
         }
     }
-    if (!(reader.finish(bytes) && found == exact_nodes) && lane == 0) a.chunks[stream.chunk].error = 1;
+    u32 found = 0;
+    if (__any_sync(FULL, lowest == EXACT)) found = a.value_bytes == 4 ? take_exact<u32>(a, stream, runs, listed) : take_exact<u64>(a, stream, runs, listed);
+    if (!(reader.finish(bytes) && found == listed) && runs.lane == 0) a.chunks[stream.chunk].error = 1;
 }
 
-extern "C" __global__ void __launch_bounds__(128) unpack_groups(const GroupsArguments a) {
+extern "C" __global__ void __launch_bounds__(128, 8) unpack_groups(const GroupsArguments a) {
     __shared__ __align__(16) u32 windows[PACK_WARPS][READER_WORDS + 4];
     u32 *window = windows[threadIdx.x / 32];
     each_stream(a, [&](u32 tile, u32 number) {
@@ -107,7 +147,6 @@ extern "C" __global__ void __launch_bounds__(128) unpack_groups(const GroupsArgu
         // what was asked for behind the end of the stream before
         copies_arrived();
         __syncwarp();
-        if (a.value_bytes == 4) unpack_stream<u32>(a, stream, window);
-        else unpack_stream<u64>(a, stream, window);
+        unpack_stream(a, stream, window);
     });
 }

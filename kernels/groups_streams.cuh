@@ -72,12 +72,15 @@ __device__ __forceinline__ void leave_bands(const GroupsArguments &a, u32 tile) 
 
 // Calls f(tile, number of a stream in the tile) for each stream that passes through symbols, a warp a stream. The tile may have fewer streams.
 template <class F> __device__ __forceinline__ void each_stream(const GroupsArguments &a, F f) {
-    const u32 first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, warps = gridDim.x * (blockDim.x / 32), bands = a.tile_streams - 1;
-    for (u32 i = first; i < a.list_count * a.tile_streams; i += warps) f(a.list[i / a.tile_streams], i % a.tile_streams);
-    for (u32 i = first; i < a.banded_count; i += warps) f(a.banded[i], 0u);
-    if (a.banded_count == 0) return;
-    const u32 count = *a.left_out_count;
-    for (u32 i = first; i < count * bands; i += warps) f(a.left_out[i / bands], 1 + i % bands);
+    const u32 warps = gridDim.x * (blockDim.x / 32), bands = a.tile_streams - 1, listed = a.list_count * a.tile_streams, coarse = listed + a.banded_count;
+    const u32 end = coarse + (a.banded_count > 0 ? *a.left_out_count * bands : 0);
+    for (u32 i = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; i < end; i += warps) {
+        u32 tile, stream = 0;
+        if (i < listed) tile = a.list[i / a.tile_streams], stream = i % a.tile_streams;
+        else if (i < coarse) tile = a.banded[i - listed];
+        else tile = a.left_out[(i - coarse) / bands], stream = 1 + (i - coarse) % bands;
+        f(tile, stream);
+    }
 }
 
 // One stream of a tile.
