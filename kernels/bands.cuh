@@ -97,66 +97,105 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
     }
 };
 
-// The values of a tile on their way to shared memory, a stage after the other.
+// The values of a tile on their way to shared memory, a stage after the other. A warp asks for its own rows only.
 template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
     typedef BandShape<SIDE> Shape;
     typedef BandMemory<T, SIDE, ENCODE> Memory;
+    typedef BandStage<T, SIDE, ENCODE> Stage;
     static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
-    static constexpr u32 COARSE = Shape::OLD * Shape::OLD, COARSE_TURNS = (COARSE + Shape::THREADS - 1) / Shape::THREADS;
+    static constexpr u32 OLD = Shape::OLD, FRESH = Stage::VALUES;
 
     Memory &memory;
-    // The thread's piece of the next old and the next new plane.
+    // The lane's first piece of a plane, and its first node of S(1), both in the first stage.
+    T *piece, *node;
+    // The piece of the next old and the next new plane; the node of the first old row of plane 0.
     const T *old, *fresh, *coarse;
-    u64 plane_stride, turn_stride;
-    u32 coarse_stride, coarse_turn;
-    // All rows begin at multiples of 16 bytes.
-    bool aligned;
+    u64 pair_stride, turn_stride;
+    // From that node to the next old row's and to the next old plane's.
+    u32 coarse_row, coarse_stride;
+    // All rows begin at multiples of 16 bytes; there is a node of S(1) at the lane's x, and one in the last row.
+    bool aligned, owns, owns_last;
 
     __device__ __forceinline__ BandLoader(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows) : memory(memory) {
         const u64 plane = (u64)a.n[1] * a.n[2], row_stride = along_rows ? plane : a.n[2];
-        plane_stride = along_rows ? a.n[2] : plane;
-        turn_stride = row_stride * (Shape::THREADS / PIECES);
+        pair_stride = 2 * (along_rows ? a.n[2] : plane);
+        turn_stride = row_stride * (32 / PIECES);
+        keep(pair_stride);
+        const u32 first = threadIdx.x / 32 * (32 * TURNS) + threadIdx.x % 32;
+        piece = memory.stages[0].old + (ENCODE ? first * VECTOR : 0);
         if (ENCODE) {
-            old = a.values + tile.at[0] * plane + (u64)tile.at[1] * a.n[2] + tile.at[2] + threadIdx.x / PIECES * row_stride + threadIdx.x % PIECES * VECTOR;
-            fresh = old + plane_stride;
+            old = a.values + tile.at[0] * plane + (u64)tile.at[1] * a.n[2] + tile.at[2] + first / PIECES * row_stride + first % PIECES * VECTOR;
+            fresh = old + pair_stride / 2;
+            keep_global(old);
+            keep_global(fresh);
             aligned = a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0;
         }
-        coarse_stride = along_rows ? Shape::OLD : COARSE;
-        coarse = a.coarse + (u64)entry * Shape::OLD * COARSE;
-        // element i of a plane: row i / OLD, position i % OLD
-        coarse_turn = along_rows ? 1 : 0;
+        const u32 x = threadIdx.x % SIDE, quad = threadIdx.x / SIDE, column = (x + 1) / 2;
+        coarse_row = along_rows ? OLD * OLD : OLD;
+        owns = x % 2 == 0 || x == SIDE - 1, owns_last = owns && quad == SIDE / BAND_ROWS - 1;
+        node = memory.stages[0].coarse + 2 * quad * OLD + column;
+        coarse_stride = along_rows ? OLD : OLD * OLD;
+        keep(coarse_stride);
+        coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
+        keep_global(coarse);
     }
     __device__ __forceinline__ void copy(T *to, const T *from) const {
-        if (aligned) {
-            copy_ahead<16>(to, from);
-        } else {
+#pragma unroll
+        for (u32 i = 0; i < TURNS; i++) {
+            if (aligned) {
+                copy_ahead<16>(to + 32 * VECTOR * i, from + turn_stride * i);
+            } else {
 #pragma unroll 1
-            for (u32 m = 0; m < VECTOR; m++) copy_ahead<sizeof(T)>(to + m, from + m);
+                for (u32 m = 0; m < VECTOR; m++) copy_ahead<sizeof(T)>(to + 32 * VECTOR * i + m, from + turn_stride * i + m);
+            }
         }
     }
-    // Asks for step `step`: old plane `step`, and the new plane LAG before it.
-    template <u32 LAG> __device__ __forceinline__ void ask(u32 step) {
-        BandStage<T, SIDE, ENCODE> &stage = memory.stages[step % STAGES];
-        if (step < Shape::OLD) {
+    // Asks for step `step`, a multiple of STAGES (as OLD - 1 is) and K more: old plane `step`, and the new plane LAG before it.
+    template <u32 LAG, u32 K> __device__ __forceinline__ void ask(u32 step) {
+        constexpr u32 AT = K * (sizeof(Stage) / sizeof(T));
+        if (step < OLD) {
             if (ENCODE) {
-#pragma unroll
-                for (u32 i = 0; i < TURNS; i++) copy(stage.old + (threadIdx.x + i * Shape::THREADS) * VECTOR, old + i * turn_stride);
-                old += step + 2 < Shape::OLD ? 2 * plane_stride : plane_stride;
+                // the last one is the neighbour of the new plane before it
+                copy(piece + AT, K == 0 && step == OLD - 1 ? old - pair_stride / 2 : old);
+                old += pair_stride;
             }
-            const T *plane = coarse + step * coarse_stride;
-#pragma unroll
-            for (u32 i = 0; i < COARSE_TURNS; i++) {
-                const u32 element = threadIdx.x + i * Shape::THREADS;
-                if (element < COARSE) copy_ahead<sizeof(T)>(stage.coarse + element, plane + (coarse_turn ? element / Shape::OLD * COARSE + element % Shape::OLD : element));
+            const T *first = advance<1>(coarse, step * coarse_stride);
+            if (owns) {
+                copy_ahead<sizeof(T)>(node + AT, first);
+                copy_ahead<sizeof(T)>(node + AT + OLD, advance<1>(first, coarse_row));
+                if (owns_last) copy_ahead<sizeof(T)>(node + AT + 2 * OLD, advance<2>(first, coarse_row));
             }
         }
-        if (ENCODE && step >= LAG && step - LAG < Shape::OLD - 2) {
-#pragma unroll
-            for (u32 i = 0; i < TURNS; i++) copy(stage.fresh + (threadIdx.x + i * Shape::THREADS) * VECTOR, fresh + i * turn_stride);
-            fresh += 2 * plane_stride;
+        if (ENCODE && step >= LAG && step - LAG < OLD - 2) {
+            copy(piece + AT + FRESH, fresh);
+            fresh += pair_stride;
         }
         copies_together();
     }
+};
+
+// Eight symbols in four registers, each more by BIAS than it is.
+struct PackedGroup {
+    static constexpr u32 BIAS = 32768;
+    u32 pairs[GROUP_NODES / 2];
+
+    __device__ __forceinline__ void pack(const Group &group) {
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES / 2; k++) pairs[k] = __byte_perm((u32)group.q[2 * k], (u32)group.q[2 * k + 1], 0x5410) ^ (BIAS | BIAS << 16);
+    }
+    template <class T> __device__ __forceinline__ T number(u32 k) const {
+        typedef Real<T> R;
+        const u32 pair = pairs[k / 2];
+        if constexpr (sizeof(T) == 8) return (T)((i32)(k % 2 ? pair >> 16 : pair & 0xffff) - (i32)BIAS);
+        // among the last bits of a number of that size
+        else return R::sub(R::from_bits(__byte_perm(pair, R::bits(R::ROUNDER), k % 2 ? 0x7632 : 0x7610)), R::ROUNDER + (T)BIAS);
+    }
+};
+template <bool ENCODE> struct BandGroup {
+    typedef Group Of;
+};
+template <> struct BandGroup<false> {
+    typedef PackedGroup Of;
 };
 
 template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
@@ -172,11 +211,10 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
     Memory &memory;
     BandLoader<T, SIDE, ENCODE> loader;
     const u32 x, quad;
-    const bool x_new, last_quad;
-    // The warp has the last quad.
-    const bool has_last;
-    // The lanes of a new node's neighbours on the last axis, and weights there.
-    u32 from[POINTS];
+    // The warp has the last quad; it is the lane's.
+    const bool x_new, has_last, last_quad;
+    // The lanes of a new node's last neighbours on the last axis, which may be nearer than those of others, and the weights of all.
+    u32 from[HALF];
     T along_x[POINTS];
     // In the first stage: rows 0, 2 and 3 of the old plane, and row 0 of its values.
     const T *old_rows[3], *values;
@@ -186,26 +224,27 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
     // The old planes that the lane has passed, the newest first.
     T window[WINDOW][BAND_ROWS];
     // Symbols of the old planes' rows 0 and 2, rows 1 and 3; of new planes.
-    Group even, odd, first, second;
+    typename BandGroup<ENCODE>::Of even, odd, first, second;
     // By how much an error was too large.
     T excess;
 
     __device__ __forceinline__ Bands(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows)
         : memory(memory), loader(a, memory, tile, entry, along_rows), x(threadIdx.x % SIDE), quad(threadIdx.x / SIDE), x_new(x % 2 == 1 && x < SIDE - 1),
-          last_quad(quad == SIDE / BAND_ROWS - 1), has_last(threadIdx.x / 32 == Shape::WARPS - 1), row(memory.rows[0] + (Memory::PAD + 2 * quad) * SIDE + x),
+          has_last(__all_sync(FULL, threadIdx.x / 32 == Shape::WARPS - 1)), last_quad(Shape::QUADS > 1 ? quad == SIDE / BAND_ROWS - 1 : has_last),
+          row(memory.rows[0] + (Memory::PAD + 2 * quad) * SIDE + x),
           quantizers(memory.quantizers + quad / 2 * SLABS + x / 8), excess(0) {
         const u32 node = min(x / 2, OLD - 3);
 #pragma unroll
         for (u32 k = 0; k < POINTS; k++) {
-            const i32 old = (i32)(node + 1 + k) - (i32)HALF;
-            // where there is none, weights are 0
-            from[k] = old < 0 || old >= (i32)OLD ? 0 : position(old);
-            along_x[k] = memory.weights[node][k];
+            // an old node predicts itself
+            along_x[k] = x_new ? memory.weights[node][k] : k == HALF;
         }
+#pragma unroll
+        for (u32 k = 0; k < HALF; k++) from[k] = x_new ? position(min(node + 1 + k, OLD - 1)) : x;
         values = memory.stages[0].old + (ENCODE ? BAND_ROWS * quad * SIDE + x : 0);
 #pragma unroll
         for (u32 i = 0; i < 3; i++) {
-            const T *coarse = memory.stages[0].coarse + min(2 * quad + i, OLD - 1) * OLD + (x + 1) / 2;
+            const T *coarse = memory.stages[0].coarse + (2 * quad + i) * OLD + (x + 1) / 2;
             old_rows[i] = ENCODE && (x_new || (i == 2 && !last_quad)) ? values + (i == 2 ? ROW3 : 2 * i * SIDE) : coarse;
         }
 #pragma unroll
@@ -229,12 +268,11 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
         for (u32 k = 1; k < POINTS; k++) p = R::fma(weights[k], value(k), p);
         return p;
     }
-    static __device__ __forceinline__ T number(i32 q) {
-        if constexpr (sizeof(T) == 8) return (T)q;
-        else return R::sub(R::from_bits(R::bits(R::ROUNDER) + (u32)q), R::ROUNDER);
-    }
+    // Encoding, where a symbol goes; decoding, what it counts.
+    static __device__ __forceinline__ i32 &symbol(Group &group, u32 k) { return group.q[k]; }
+    static __device__ __forceinline__ T symbol(const PackedGroup &group, u32 k) { return group.number<T>(k); }
     // v becomes the reconstruction of a node with prediction p; encoding, q its symbol. What is no symbol is wide.
-    __device__ __forceinline__ void take(T &v, T p, const Quantizer<T> &z, i32 &q, T &error) const {
+    template <class Q> __device__ __forceinline__ void take(T &v, T p, const Quantizer<T> &z, Q &q, T &error) const {
         if constexpr (ENCODE) {
             const T rounded = R::add(R::mul(R::sub(v, p), z.inverse), R::ROUNDER), steps = R::sub(rounded, R::ROUNDER), r = R::fma(steps, z.step, p);
             error = R::max(error, R::abs(R::sub(v, r)));
@@ -242,28 +280,34 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
             if constexpr (sizeof(T) == 8) q = R::abs(steps) <= (T)32767 ? q : 1 << 30;
             v = r;
         } else {
-            v = R::fma(number(q), z.step, p);
+            v = R::fma(q, z.step, p);
         }
     }
+    // Neighbour k of a new node on the last axis; an old node itself for HALF. Where there is none, weights are 0.
+    __device__ __forceinline__ T neighbour(T v, u32 k) const {
+        if (k < HALF) return __shfl_up_sync(FULL, v, 2 * (HALF - k) - 1, SIDE);
+        return __shfl_sync(FULL, v, from[k - HALF], SIDE);
+    }
     // A row of an old plane, by the nodes of S(1): the others.
-    __device__ __forceinline__ void across(T &v, const Quantizer<T> &z, i32 &q, T &error) const {
-        const T old = v, p = predict(along_x, [&](u32 k) { return __shfl_sync(FULL, old, from[k], SIDE); });
-        // an old node predicts itself
-        take(v, ENCODE && !x_new ? old : p, z, q, error);
-        v = x_new ? v : old;
+    template <class Q> __device__ __forceinline__ void across(T &v, const Quantizer<T> &z, Q &q, T &error) const {
+        const T old = v, p = predict(along_x, [&](u32 k) { return neighbour(old, k); });
+        take(v, p, z, q, error);
+        // encoding, a zero's sign makes no difference
+        if (!ENCODE) v = x_new ? v : old;
     }
     // The step of old plane `old` by the values `v`; its symbols are those of number `k` of the slab.
     template <u32 K> __device__ __forceinline__ void old_plane(u32 old, T (&v)[BAND_ROWS]) {
-        i32 &q0 = even.q[2 * K], &q1 = odd.q[2 * K], &q2 = even.q[2 * K + 1], &q3 = odd.q[2 * K + 1];
+        auto &&q0 = symbol(even, 2 * K), &&q1 = symbol(odd, 2 * K), &&q2 = symbol(even, 2 * K + 1), &&q3 = symbol(odd, 2 * K + 1);
         const Quantizer<T> z = quantizers[min(old / 4, SLABS - 1) * (SLABS * SLABS)].of;
         // planes take turns
         T *const own = row + K % 2 * Memory::ROWS;
         T error = 0;
-        i32 last_q = q3;
         across(v[0], z, q0, error);
         across(v[2], z, q2, error);
         own[0] = v[0], own[SIDE] = v[2];
         T last = v[3];
+        auto last_q = q3;
+        // a warp that has the last quad and others does both with the fourth row
         if (has_last) {
             T of_last = 0;
             across(last, z, last_q, of_last);
@@ -279,16 +323,16 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
         take(v[1], predict(weights, [&](u32 k) { return near[k]; }), z, q1, error);
         load_weights(memory.weights[2 * quad + 1], weights);
         const T p = predict(weights, [&](u32 k) { return near[k + 1]; });
-        if (ENCODE) {
-            // the last quad's is done
-            T other = last_quad ? 0 : v[3];
-            i32 q;
-            take(other, last_quad ? 0 : p, z, q, error);
-            q3 = last_quad ? last_q : q;
-            v[3] = last_quad ? last : other;
+        if (Shape::QUADS == 1 && has_last) {
+            v[3] = last;
+            if constexpr (ENCODE) q3 = last_q;
         } else {
-            take(v[3], p, z, q3, error);
-            v[3] = last_quad ? last : v[3];
+            // the last quad's is done
+            T other = last_quad ? p : v[3];
+            auto q = q3;
+            take(other, p, z, q, error);
+            if constexpr (ENCODE) q3 = last_quad ? last_q : q;
+            v[3] = last_quad ? last : other;
         }
         if (ENCODE) excess = R::max(excess, R::sub(error, z.check));
         pass(v);
@@ -302,18 +346,23 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
 #pragma unroll
         for (u32 r = 0; r < BAND_ROWS; r++) window[0][r] = v[r];
     }
-    // New plane j, between old planes j and j + 1.
-    __device__ __forceinline__ void new_plane(u32 j, T (&v)[BAND_ROWS], i32 *q) {
+    // New plane j, between old planes j and j + 1; its symbols are those of half HALF_AT of `group`.
+    template <u32 HALF_AT, class G> __device__ __forceinline__ void new_plane(u32 j, T (&v)[BAND_ROWS], G &group) {
         const Quantizer<T> z = quantizers[j / 4 * (SLABS * SLABS)].of;
         T weights[POINTS], error = 0;
         load_weights(memory.weights[j], weights);
 #pragma unroll
-        for (u32 r = 0; r < BAND_ROWS; r++) take(v[r], predict(weights, [&](u32 k) { return window[WINDOW - 1 - k][r]; }), z, q[r], error);
+        for (u32 r = 0; r < BAND_ROWS; r++) {
+            auto &&q = symbol(group, HALF_AT * BAND_ROWS + r);
+            take(v[r], predict(weights, [&](u32 k) { return window[WINDOW - 1 - k][r]; }), z, q, error);
+        }
         if (ENCODE) excess = R::max(excess, R::sub(error, z.check));
     }
     __device__ __forceinline__ void start() {
-#pragma unroll
-        for (u32 i = 0; i < STAGES - 1; i++) loader.template ask<LAG>(i);
+        static_assert(STAGES == 4, "three are asked for ahead");
+        loader.template ask<LAG, 0>(0);
+        loader.template ask<LAG, 1>(1);
+        loader.template ask<LAG, 2>(2);
         copies_arrived_but_one();
         __syncthreads();
     }

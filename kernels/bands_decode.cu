@@ -6,9 +6,10 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
     using Base::LAG;
     using Base::SLABS;
     GroupReader reader;
-    // Where plane 0 of the lane's rows goes; rows that lie in the box, planes of it.
+    // Where the new plane of the next step goes, at the lane's rows; rows that lie in the box, planes of it, and whether these are all.
     T *result;
     u32 rows, first_plane, end_plane;
+    bool whole;
     u32 plane_stride, row_stride;
 
     __device__ __forceinline__ DecodeBands(const BandArguments<T> &a, typename Base::Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *window, u64 stream)
@@ -22,7 +23,7 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         plane_stride = along_rows ? row : plane, row_stride = along_rows ? plane : row;
         // it may begin before the box
         const u32 first_row = tile.at[row_axis] + BAND_ROWS * this->quad;
-        const i64 walked = (i64)tile.at[walk] - a.lo[walk], down = (i64)first_row - a.lo[row_axis];
+        const i64 walked = (i64)tile.at[walk] - a.lo[walk] + 1 - 2 * (i64)LAG, down = (i64)first_row - a.lo[row_axis];
         result = a.result + walked * (i64)plane_stride + down * (i64)row_stride + ((i64)tile.at[2] + this->x - a.lo[2]);
         const bool inside = tile.at[2] + this->x >= a.lo[2] && tile.at[2] + this->x < a.hi[2];
         rows = 0;
@@ -30,29 +31,37 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         for (u32 r = 0; r < BAND_ROWS; r++) rows |= (u32)(inside && first_row + r >= a.lo[row_axis] && first_row + r < a.hi[row_axis]) << r;
         first_plane = a.lo[walk] > tile.at[walk] ? a.lo[walk] - tile.at[walk] : 0;
         end_plane = a.hi[walk] > tile.at[walk] ? a.hi[walk] - tile.at[walk] : 0;
+        keep_global(result);
+        keep(plane_stride);
+        keep(row_stride);
+        whole = __all_sync(FULL, rows == 15 && first_plane == 0 && end_plane >= BandShape<SIDE>::OLD * 2 - 2);
     }
-    __device__ __forceinline__ void store(u32 plane, const T (&v)[BAND_ROWS]) const {
-        if (plane < first_plane || plane >= end_plane) return;
-        T *to = result + (u64)plane * plane_stride;
-        if (__all_sync(FULL, rows == 15)) {
+    __device__ __forceinline__ void store(T *to, u32 plane, const T (&v)[BAND_ROWS]) const {
+        if (whole) {
+            T *const rows_of[BAND_ROWS] = {to, advance<1>(to, row_stride), advance<2>(to, row_stride), advance<3>(to, row_stride)};
 #pragma unroll
-            for (u32 r = 0; r < BAND_ROWS; r++) to[(u64)row_stride * r] = v[r];
-        } else {
+            for (u32 r = 0; r < BAND_ROWS; r++) rows_of[r][0] = v[r];
+        } else if (plane >= first_plane && plane < end_plane) {
 #pragma unroll
             for (u32 r = 0; r < BAND_ROWS; r++) {
                 if (rows >> r & 1) to[(u64)row_stride * r] = v[r];
             }
         }
     }
+    __device__ __forceinline__ void get(PackedGroup &packed, u32 live) {
+        Group group;
+        reader.get(group, live);
+        packed.pack(group);
+    }
     template <u32 K> __device__ __forceinline__ void step(u32 slab) {
         if (K == 0) {
-            reader.get(this->even, __ballot_sync(FULL, this->x_new));
-            reader.get(this->odd, FULL);
+            get(this->even, __ballot_sync(FULL, this->x_new));
+            get(this->odd, FULL);
         }
         planes<K>(slab);
-        if (K == LAG - 1) reader.get(this->first, FULL);
+        if (K == LAG - 1) get(this->first, FULL);
         // before the old planes of the next slab
-        if (K == 3) reader.get(this->second, FULL);
+        if (K == 3) get(this->second, FULL);
     }
     // Old plane 4 slab + K, and the new plane LAG before it.
     template <u32 K> __device__ __forceinline__ void planes(u32 slab) {
@@ -60,14 +69,16 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         const u32 old = 4 * slab + K;
         T v[BAND_ROWS] = {this->old_rows[0][AT], 0, this->old_rows[1][AT], this->old_rows[2][AT]};
         this->template old_plane<K>(old, v);
-        this->loader.template ask<LAG>(old + STAGES - 1);
-        store(this->position(old), v);
+        this->loader.template ask<LAG, (K + STAGES - 1) % STAGES>(old + STAGES - 1);
+        // the last one is the neighbour of the new plane before it
+        store(K == 0 && old == Base::OLD - 1 ? advance<2 * LAG - 2>(result, plane_stride) : advance<2 * LAG - 1>(result, plane_stride), this->position(old), v);
         if (K >= LAG || slab > 0) fresh<J>(old - LAG);
+        result = advance<2>(result, plane_stride);
     }
     template <u32 J> __device__ __forceinline__ void fresh(u32 j) {
         T v[BAND_ROWS];
-        this->new_plane(j, v, (J < 2 ? this->first.q : this->second.q) + J % 2 * BAND_ROWS);
-        store(2 * j + 1, v);
+        this->template new_plane<J % 2>(j, v, J < 2 ? this->first : this->second);
+        store(result, 2 * j + 1, v);
     }
     __device__ __forceinline__ void run() {
         this->start();
@@ -79,7 +90,8 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
             step<3>(slab);
         }
         // the last old plane
-        this->even.q[0] = this->second.q[4], this->odd.q[0] = this->second.q[5], this->even.q[1] = this->second.q[6], this->odd.q[1] = this->second.q[7];
+        const u32 pair = this->second.pairs[2], next = this->second.pairs[3];
+        this->even.pairs[0] = __byte_perm(pair, next, 0x5410), this->odd.pairs[0] = __byte_perm(pair, next, 0x7632);
         planes<0>(SLABS);
         if (LAG == 3) {
             const T none[BAND_ROWS] = {0, 0, 0, 0};

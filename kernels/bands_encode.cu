@@ -16,7 +16,7 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
         const u32 old = 4 * slab + K;
         T v[BAND_ROWS] = {this->old_rows[0][AT], this->values[AT + SIDE], this->old_rows[1][AT], this->old_rows[2][AT]};
         this->template old_plane<K>(old, v);
-        this->loader.template ask<LAG>(old + STAGES - 1);
+        this->loader.template ask<LAG, (K + STAGES - 1) % STAGES>(old + STAGES - 1);
         if (K == 3) {
             writer.put(this->even, __ballot_sync(FULL, this->x_new));
             writer.put(this->odd, FULL);
@@ -25,7 +25,7 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
     }
     template <u32 J> __device__ __forceinline__ void fresh(u32 j, const T *from) {
         T v[BAND_ROWS] = {from[0], from[SIDE], from[2 * SIDE], from[3 * SIDE]};
-        this->new_plane(j, v, this->first.q + J % 2 * BAND_ROWS);
+        this->template new_plane<J % 2>(j, v, this->first);
         if (J % 2 == 1) writer.put(this->first, FULL);
         if (J == 3) writer.drain();
     }

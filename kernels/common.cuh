@@ -121,6 +121,29 @@ template <class V> __device__ __forceinline__ void keep(const V *&address) {
     asm("" : "+l"(address));
 #endif
 }
+__device__ __forceinline__ void keep(u64 &value) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm("" : "+l"(value));
+#endif
+}
+// Keeps the compiler from making a pointer to global memory anew from others.
+template <class V> __device__ __forceinline__ void keep_global(V *&pointer) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm("" : "+l"(pointer));
+    __builtin_assume(__isGlobal(pointer));
+#endif
+}
+// `pointer` + COUNT * `stride`, global, in one instruction.
+template <u32 COUNT, class V> __device__ __forceinline__ V *advance(V *pointer, u32 stride) {
+#ifdef BLOCKMGARD_EMULATOR
+    return pointer + (u64)stride * COUNT;
+#else
+    V *to;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(to) : "r"(stride), "n"(COUNT * sizeof(V)), "l"(pointer));
+    __builtin_assume(__isGlobal(to));
+    return to;
+#endif
+}
 
 // Keeps the compiler from computing `value` only where a condition holds.
 __device__ __forceinline__ void keep_whole(float &value) {

@@ -7,10 +7,11 @@ constexpr u32 GROUP_NODES = 8;
 constexpr u32 MOST_WIDTH = 16;
 // Words that a run reaches over at most.
 constexpr u32 RUN_WORDS = 146;
-// Shared memory of a warp, in words: bits that are not yet written; the part of a stream that is read, the first 4 words of which stand behind it again.
-constexpr u32 WRITER_WORDS = 736, READER_WORDS = 512;
-// Runs that a writer takes before it must write.
-constexpr u32 RUNS_AHEAD = 4;
+// Runs that a writer takes before it must write, and words for them and what is left of those before.
+constexpr u32 RUNS_AHEAD = 4, AHEAD_WORDS = 736;
+// Shared memory of a warp, in words: bits that are not yet written, and a word of each lane for what need not be; the part of a stream that is read, the
+// first 4 words of which stand behind it again.
+constexpr u32 WRITER_WORDS = AHEAD_WORDS + 32, READER_WORDS = 512;
 
 __device__ __forceinline__ u32 low_bits(u32 count) { return (u32)(((u64)1 << count) - 1); }
 // The sum of `value` of this lane and of those before. Written out: two instructions a step, the compiler needs four.
@@ -51,21 +52,21 @@ struct Lane {
     }
 };
 
-// Words in shared memory to which bits are added.
+// Words in shared memory to which bits are added, and a word of this lane: lanes that have nothing to add would wait for one another at a common one.
 struct SharedBits {
 #ifdef BLOCKMGARD_EMULATOR
     u32 *words;
-    __device__ __forceinline__ explicit SharedBits(u32 *words) : words(words) {}
-    __device__ __forceinline__ void add(u32 bit, u32 low, u32 high) const {
-        atomicOr(words + bit / 32, low);
-        atomicOr(words + bit / 32 + 1, high);
+    __device__ __forceinline__ SharedBits(u32 *words, u32) : words(words) {}
+    __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
+        if (value != 0) atomicOr(words + bit / 32 + next, value);
     }
 #else
-    u32 address;
-    __device__ __forceinline__ explicit SharedBits(u32 *words) : address((u32)__cvta_generic_to_shared(words)) {}
-    // Into the word of a bit and the next one.
-    __device__ __forceinline__ void add(u32 bit, u32 low, u32 high) const {
-        asm volatile("red.shared.or.b32 [%0], %1;\n\tred.shared.or.b32 [%0+4], %2;" ::"r"(address + bit / 32 * 4), "r"(low), "r"(high) : "memory");
+    u32 address, spare;
+    __device__ __forceinline__ SharedBits(u32 *words, u32 lane) : address((u32)__cvta_generic_to_shared(words)), spare(address + 4 * (AHEAD_WORDS + lane)) {}
+    // Into the word of a bit, or with 1 for `next` into the one behind it.
+    __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
+        const u32 to = address + bit / 32 * 4 + 4 * next;
+        asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(value == 0 ? spare : to), "r"(value) : "memory");
     }
 #endif
 };
@@ -89,6 +90,13 @@ struct Group {
             q[k] = joined & mask;
             joined >>= width;
         }
+    }
+    // Not 0 if a symbol is not.
+    __device__ __forceinline__ u32 bits() const {
+        u32 any = 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) any |= (u32)q[k];
+        return any;
     }
     // All magnitudes OR-ed.
     __device__ __forceinline__ u32 magnitudes() const {
@@ -137,13 +145,29 @@ struct GroupWriter {
 
     // `buffer`: WRITER_WORDS of shared memory, all 0, as `finish` leaves them.
     __device__ __forceinline__ GroupWriter(u32 *buffer, u32 *slot)
-        : buffer(buffer), slot(slot), bits(buffer), at(0), written(0), reference(0), end(0), last(0), largest(0) {}
+        : buffer(buffer), slot(slot), bits(buffer, lane.number), at(0), written(0), reference(0), end(0), last(0), largest(0) {}
 
     __device__ __forceinline__ void put(u32 bit, u32 value) {
-        bits.add(bit, value << (bit & 31), __funnelshift_l(value, 0, bit));
+        bits.add(bit, value << (bit & 31), 0);
+        bits.add(bit, __funnelshift_l(value, 0, bit), 1);
+    }
+    // Strings that stand one behind the other, of at most 32 / LANES bits each: LANES neighbours put theirs together, a lane the first word, the next one
+    // what reaches into the second.
+    template <u32 LANES> __device__ __forceinline__ void put_together(u32 bit, u32 value) {
+        const u32 first = __shfl_sync(FULL, bit, 0, LANES), next = lane.number & 1;
+        value <<= bit - first;
+#pragma unroll
+        for (u32 by = 1; by < LANES; by *= 2) value |= __shfl_xor_sync(FULL, value, by);
+        u32 word = next ? __funnelshift_l(value, 0, first) : value << (first & 31);
+        if (LANES > 2) word = lane.number & 2 ? 0 : word;
+        bits.add(first, word, next);
     }
     // A run; `live`: the lanes that have a group. At most RUNS_AHEAD of them from one `drain` to the next.
     __device__ __forceinline__ void put(const Group &group, u32 live) {
+        if (!__any_sync(FULL, (group.bits() | reference) != 0)) {
+            at += live != 0;
+            return;
+        }
         const u32 any = group.magnitudes();
         largest |= any;
         // what is too large for a symbol is cut off, but keeps within its bits
@@ -152,16 +176,18 @@ struct GroupWriter {
         const u32 signs = group.signs(), nonzero = 31 - __clz((i32)signs);
         const u32 own = width * GROUP_NODES | nonzero << 16, sum = scan_lanes(own, lane.number), before = sum - own, all = __shfl_sync(FULL, sum, 31);
         at = start + (all & 0xffff) + (all >> 16);
-        put(start + (all & 0xffff) + (before >> 16), signs ^ 1u << nonzero);
+        put_together<4>(start + (all & 0xffff) + (before >> 16), signs ^ 1u << nonzero);
         const u32 first = start + (before & 0xffff);
-        if (!__any_sync(FULL, width > 4)) put_pieces<8>(group, width, first);
-        else put_pieces<2>(group, width, first);
+        if (!__any_sync(FULL, width > 2)) put_together<2>(first, group.join<8>(0, width));
+        else if (!__any_sync(FULL, width > 4)) put(first, group.join<8>(0, width));
+        else put_pieces(group, width, first);
     }
-    template <u32 NODES> __device__ __forceinline__ void put_pieces(const Group &group, u32 width, u32 bit) {
+    // Two nodes a time.
+    __device__ __forceinline__ void put_pieces(const Group &group, u32 width, u32 bit) {
 #pragma unroll
-        for (u32 first = 0; first < GROUP_NODES; first += NODES) {
-            put(bit, group.join<NODES>(first, width));
-            bit += NODES * width;
+        for (u32 first = 0; first < GROUP_NODES; first += 2) {
+            put(bit, group.join<2>(first, width));
+            bit += 2 * width;
         }
     }
     // Returns the bit behind the widths, to which `at` is set, too.
@@ -183,15 +209,16 @@ struct GroupWriter {
         if (lane.number < 4) put(at + 32 * (lane.number & 1) + (lane.number & 2 ? 1 + groups : 0), lane.number & 2 ? tail : head);
         at += 1 + groups + 2 * count;
         if (fars == 0) return at;
-        put(at + 4 * __popc(fars & lane.below), far ? (u32)abs(change) - 2 : 0);
+        if (far) put(at + 4 * __popc(fars & lane.below), (u32)abs(change) - 2);
         return at += 4 * __popc(fars);
     }
     __device__ __forceinline__ void drain() {
-        if (at >= 32 * (WRITER_WORDS - RUNS_AHEAD * RUN_WORDS)) flush(at / 32);
+        if (at >= 32 * (AHEAD_WORDS - RUNS_AHEAD * RUN_WORDS)) flush(at / 32);
     }
     // Writes the first words of the buffer, and moves what is left to its beginning.
     __device__ __forceinline__ void flush(u32 words) {
         __syncwarp();
+#pragma unroll 1
         for (u32 first = 0; first < words; first += 32) {
             const u32 word = first + lane.number < words ? buffer[first + lane.number] : 0, with = __ballot_sync(FULL, word != 0);
             if (first + lane.number < words) slot[written + first + lane.number] = word, buffer[first + lane.number] = 0;
@@ -235,8 +262,9 @@ struct GroupReader {
     // Before each run: asks for what it may read and for as much again.
     __device__ __forceinline__ void advance() {
         constexpr u32 PIECE = 128;
-        if (asked < at / 32 + RUN_WORDS + PIECE) {
+        if (__any_sync(FULL, asked < at / 32 + RUN_WORDS + PIECE)) {
             __syncwarp();
+#pragma unroll 1
             do {
                 const i64 left = end - next;
                 const u32 count = (u32)(left < 0 ? 0 : left < 16 ? left : 16), place = asked % READER_WORDS + 4 * lane.number;
@@ -244,7 +272,7 @@ struct GroupReader {
                 if (place == 0) copy_ahead_or_zero(window + READER_WORDS, next, count);
                 copies_together();
                 next += 4 * PIECE, asked += PIECE;
-            } while (asked < at / 32 + RUN_WORDS + PIECE);
+            } while (__any_sync(FULL, asked < at / 32 + RUN_WORDS + PIECE));
         }
         copies_arrived_but_one();
         __syncwarp();
@@ -257,9 +285,15 @@ struct GroupReader {
     // A run.
     __device__ __forceinline__ void get(Group &group, u32 live) {
         advance();
-        const u32 width = get_widths(live);
 #pragma unroll
         for (u32 k = 0; k < GROUP_NODES; k++) group.q[k] = 0;
+        if (live == 0) return;
+        const u32 head = get(at) & 1;
+        if (!__any_sync(FULL, (head | reference) != 0)) {
+            at++;
+            return;
+        }
+        const u32 width = get_widths(head, live);
         if (!__any_sync(FULL, width > 0)) return;
         const u32 own = width * GROUP_NODES, sum = scan_lanes(own, lane.number), first = at + sum - own;
         if (!__any_sync(FULL, width > 4)) get_pieces<8>(group, width, first);
@@ -280,12 +314,10 @@ struct GroupReader {
             bit += NODES * width;
         }
     }
-    // The lane's width: 0 where it has no group.
-    __device__ __forceinline__ u32 get_widths(u32 live) {
+    // The lane's width: 0 where it has no group. `changes`: the first bit of the run.
+    __device__ __forceinline__ u32 get_widths(u32 changes, u32 live) {
         const bool lives = live >> lane.number & 1;
-        if (live == 0) return 0;
-        const u32 head = get(at);
-        if (!(head & 1)) {
+        if (!__any_sync(FULL, changes != 0)) {
             at++;
             return lives ? reference : 0;
         }
@@ -296,7 +328,7 @@ struct GroupReader {
         const u32 down = get(at) >> before & 1, wide = get(at + count) & low_bits(count);
         at += 2 * count;
         u32 change = changed;
-        if (wide) {
+        if (__any_sync(FULL, wide != 0)) {
             const bool far = changed & (wide >> before & 1);
             const u32 more = get(at + 4 * __popc(wide & low_bits(before))) & 15;
             change = far ? more + 2 : change;

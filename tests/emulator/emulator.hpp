@@ -119,11 +119,11 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T v, int bits) {
     emulator::whole_warp(mask);
     return emulator::unpack<T>(emulator::meet_warp(emulator::pack(v))[emulator::current->lane ^ bits]);
 }
-template <class T> inline T __shfl_up_sync(unsigned mask, T v, int by) {
+template <class T> inline T __shfl_up_sync(unsigned mask, T v, int by, int width = 32) {
     emulator::whole_warp(mask);
     const int lane = emulator::current->lane;
     const uint64_t *all = emulator::meet_warp(emulator::pack(v));
-    return emulator::unpack<T>(all[lane >= by ? lane - by : lane]);
+    return emulator::unpack<T>(all[lane % width >= by ? lane - by : lane]);
 }
 template <class T> inline T __shfl_down_sync(unsigned mask, T v, int by) {
     emulator::whole_warp(mask);
