@@ -3,8 +3,7 @@
 // are predicted across lanes, those new on the rows' axis by way of shared memory, and those new on the walk's axis, which are most, from the
 // planes that the lane has passed.
 #pragma once
-#include "class.cuh"
-#include "groups.cuh"
+#include "groups_streams.cuh"
 
 // A tile of the list: its number, and its first node of each axis.
 struct __align__(16) BandTile {
@@ -17,30 +16,17 @@ template <class T> struct BandArguments {
     const T *values;
     // Decoding: the box lo..hi.
     T *result;
-    // Rebuilt nodes of S(1) of the tiles, in the order of the list.
+    // Rebuilt nodes of S(1) of the tiles, in the order of the list. C order.
     const T *coarse;
     const u8 *tiers;
     // For step 0.
     const Quantizer<T> *quantizers;
     const BandTile *list;
-    const Tile *tiles;
-    const u8 *choices;
     // For 2, 4 and 6 points: weight k of the new node between old nodes j and j + 1 at 6 j + k; 0 for an old node that does not exist.
     const T *weights;
-    // Band b of a tile is stream first_stream[tile] + 1 + b, and has a length in bytes. Encoding, it goes to `slot_words` words of its own; decoding,
-    // it begins at places[stream] of `input`.
-    const u32 *first_stream;
-    u32 *slots, *lengths;
-    const u64 *places;
-    const u8 *input;
-    u64 slot_words;
-    // Exact nodes of each stream: tiles whose bands have some are left out.
-    u32 *exact_counts;
-    // Tiles that are left out.
-    u32 *slow, *slow_count;
-    Chunk *chunks;
     u32 list_count, tier_count;
     u32 n[3], blocks[3], lo[3], hi[3];
+    GroupsArguments groups;
 };
 
 constexpr u32 BAND_ROWS = 4, MOST_POINTS = 6;

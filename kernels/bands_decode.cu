@@ -11,9 +11,11 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
     u32 rows, first_plane, end_plane;
     bool whole;
     u32 plane_stride, row_stride;
+    // Symbols at places without a node OR-ed.
+    i32 stray;
 
-    __device__ __forceinline__ DecodeBands(const BandArguments<T> &a, typename Base::Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *window, u64 stream)
-        : Base(a, memory, tile, entry, along_rows), reader(window, a.input + a.places[stream], a.lengths[stream]) {
+    __device__ __forceinline__ DecodeBands(const BandArguments<T> &a, typename Base::Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *window, const u8 *stream, u32 bytes)
+        : Base(a, memory, tile, entry, along_rows), reader(window, stream, bytes, 32767), stray(0) {
         open(a, tile, along_rows);
     }
 
@@ -68,6 +70,7 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         constexpr u32 AT = K * Base::STAGE, J = (K + 8 - LAG) % 4;
         const u32 old = 4 * slab + K;
         T v[BAND_ROWS] = {this->old_rows[0][AT], 0, this->old_rows[1][AT], this->old_rows[2][AT]};
+        if (this->last_quad && !this->x_new) stray |= this->symbol(this->odd, 2 * K + 1);
         this->template old_plane<K>(old, v);
         this->loader.template ask<LAG, (K + STAGES - 1) % STAGES>(old + STAGES - 1);
         // the last one is the neighbour of the new plane before it
@@ -92,7 +95,9 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         // the last old plane
         const u32 pair = this->second.pairs[2], next = this->second.pairs[3];
         this->even.pairs[0] = __byte_perm(pair, next, 0x5410), this->odd.pairs[0] = __byte_perm(pair, next, 0x7632);
+        if (!this->x_new) stray |= this->symbol(this->even, 0) | this->symbol(this->even, 1);
         planes<0>(SLABS);
+        reader.broken |= stray != 0;
         if (LAG == 3) {
             const T none[BAND_ROWS] = {0, 0, 0, 0};
             this->pass(none);
@@ -102,16 +107,11 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
 };
 
 template <class T, u32 SIDE, u32 POINTS> __device__ __forceinline__ void decode_tile(const BandArguments<T> &a, BandMemory<T, SIDE, false> &memory, u32 *window, const BandTile &tile, u32 entry, bool along_rows) {
-    const u64 stream = (u64)a.first_stream[tile.number] + 1 + threadIdx.x / 32;
-    if (a.exact_counts[stream] > 0) memory.failed = 1;
-    __syncthreads();
-    if (memory.failed) {
-        if (threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
-        return;
-    }
-    DecodeBands<T, SIDE, POINTS> work(a, memory, tile, entry, along_rows, window, stream);
+    const TileStream stream(a.groups, tile.number, 1 + threadIdx.x / 32);
+    const u32 bytes = a.groups.lengths[stream.number];
+    DecodeBands<T, SIDE, POINTS> work(a, memory, tile, entry, along_rows, window, a.groups.output + a.groups.places[stream.number], bytes);
     work.run();
-    if (!work.reader.finish(a.lengths[stream]) && threadIdx.x % 32 == 0) atomicOr(&a.chunks[a.tiles[tile.number].chunk].error, 1u);
+    if (!work.reader.finish(bytes) && threadIdx.x % 32 == 0) atomicOr(&a.groups.chunks[stream.chunk].error, 1u);
 }
 
 template <class T, u32 SIDE> __device__ __forceinline__ void decode_bands(const BandArguments<T> &a) {
@@ -122,12 +122,10 @@ template <class T, u32 SIDE> __device__ __forceinline__ void decode_bands(const 
     memory.clear();
     for (u32 entry = blockIdx.x; entry < a.list_count; entry += gridDim.x) {
         const BandTile tile = a.list[entry];
-        const Choice choice{a.choices[a.tiles[tile.number].chunk]};
+        const Choice choice{a.groups.choices[a.groups.tiles[tile.number].chunk]};
         __syncthreads();
-        if (!choice.in_order() || choice.favoured() == 3) {
-            if (threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
-            continue;
-        }
+        // their symbols are at hand
+        if (!takes_bands(choice) || a.groups.chunks[a.groups.tiles[tile.number].chunk].coded > 0) continue;
         memory.fill(a, tile, choice);
         __syncthreads();
         const bool along_rows = choice.favoured() == 2;

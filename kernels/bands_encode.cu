@@ -56,14 +56,14 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
 
 template <class T, u32 SIDE, u32 POINTS>
 __device__ __forceinline__ void encode_tile(const BandArguments<T> &a, BandMemory<T, SIDE, true> &memory, u32 *buffer, const BandTile &tile, u32 entry, bool along_rows) {
-    const u64 stream = (u64)a.first_stream[tile.number] + 1 + threadIdx.x / 32;
-    EncodeBands<T, SIDE, POINTS> work(a, memory, tile, entry, along_rows, buffer, a.slots + stream * a.slot_words);
+    const TileStream stream(a.groups, tile.number, 1 + threadIdx.x / 32);
+    EncodeBands<T, SIDE, POINTS> work(a, memory, tile, entry, along_rows, buffer, a.groups.slots + stream.slot);
     work.run();
     const u32 bytes = work.writer.finish();
-    if (threadIdx.x % 32 == 0) a.lengths[stream] = bytes, a.exact_counts[stream] = 0;
     if (work.excess > 0 || work.writer.largest > 32767) memory.failed = 1;
     __syncthreads();
-    if (memory.failed && threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
+    if (!memory.failed) note_stream(a.groups, stream.number, stream.chunk, bytes, 0);
+    else if (threadIdx.x == 0) leave_bands(a.groups, tile.number);
 }
 
 template <class T, u32 SIDE> __device__ __forceinline__ void encode_bands(const BandArguments<T> &a) {
@@ -75,10 +75,10 @@ template <class T, u32 SIDE> __device__ __forceinline__ void encode_bands(const 
     for (u32 i = threadIdx.x; i < BandShape<SIDE>::WARPS * WRITER_WORDS; i += blockDim.x) buffers[i] = 0;
     for (u32 entry = blockIdx.x; entry < a.list_count; entry += gridDim.x) {
         const BandTile tile = a.list[entry];
-        const Choice choice{a.choices[a.tiles[tile.number].chunk]};
+        const Choice choice{a.groups.choices[a.groups.tiles[tile.number].chunk]};
         __syncthreads();
-        if (!choice.in_order() || choice.favoured() == 3) {
-            if (threadIdx.x == 0) a.slow[atomicAdd(a.slow_count, 1u)] = tile.number;
+        if (!takes_bands(choice)) {
+            if (threadIdx.x == 0) leave_bands(a.groups, tile.number);
             continue;
         }
         memory.fill(a, tile, choice);

@@ -32,6 +32,16 @@ __device__ __forceinline__ u32 scan_lanes(u32 value, u32 lane) {
 #endif
     return value;
 }
+// The numbers of all lanes OR-ed, all of which must be here.
+__device__ __forceinline__ u32 or_lanes(u32 value) {
+#ifdef BLOCKMGARD_EMULATOR
+    return __reduce_or_sync(FULL, value);
+#else
+    u32 all;
+    asm volatile("bar.warp.sync 0xffffffff;\n\tredux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(all) : "r"(value) : "memory");
+    return all;
+#endif
+}
 // |q|, in one instruction.
 __device__ __forceinline__ u32 magnitude(i32 q) {
 #ifdef BLOCKMGARD_EMULATOR
@@ -200,9 +210,10 @@ struct GroupWriter {
         const bool changed = changes >> lane.number & 1, far = changed & ((u32)(change + 1) > 2);
         reference = __shfl_sync(FULL, width, __ffs((i32)live) - 1);
         const u32 groups = __popc(live), count = __popc(changes), rank = changed ? 1u << __popc(changes & lane.below) : 0;
-        const u32 flags = live == FULL ? changes : __reduce_or_sync(FULL, changed ? 1u << __popc(before) : 0);
-        const u32 down = __reduce_or_sync(FULL, change < 0 ? rank : 0), fars = __ballot_sync(FULL, far);
-        const u32 wide = fars == 0 ? 0 : __reduce_or_sync(FULL, far ? rank : 0);
+        // never under a condition: ptxas 13 lost lanes of such reductions where registers were short
+        const u32 flags = or_lanes(changed ? 1u << __popc(before) : 0);
+        const u32 down = or_lanes(change < 0 ? rank : 0), fars = __ballot_sync(FULL, far);
+        const u32 wide = or_lanes(far ? rank : 0);
         // two lanes put the flags, two the others
         const u64 both = down | (u64)wide << count;
         const u32 head = lane.number & 1 ? flags >> 31 : 1 | flags << 1, tail = lane.number & 1 ? (u32)(both >> 32) : (u32)both;
@@ -250,14 +261,14 @@ struct GroupReader {
     const char *next, *end;
     // The next bit, and words that were asked for, both counted from where the first 16 bytes begin; the width that the next run counts from.
     u32 at, asked, reference;
-    // Bits before the stream; whether a width was none.
-    u32 skipped;
+    // Bits before the stream; the largest magnitude of a negative symbol; whether something was wrong.
+    u32 skipped, limit;
     bool broken;
 
     // `window`: READER_WORDS + 4 words of shared memory that start at a multiple of 16 bytes.
-    __device__ __forceinline__ GroupReader(u32 *window, const u8 *stream, u32 bytes)
+    __device__ __forceinline__ GroupReader(u32 *window, const u8 *stream, u32 bytes, u32 limit = 32768)
         : window(window), next((const char *)((u64)stream / 16 * 16) + 16 * lane.number), end((const char *)stream + bytes),
-          at((u32)((u64)stream % 16) * 8), asked(0), reference(0), skipped(at), broken(false) {}
+          at((u32)((u64)stream % 16) * 8), asked(0), reference(0), skipped(at), limit(limit), broken(false) {}
 
     // Before each run: asks for what it may read and for as much again.
     __device__ __forceinline__ void advance() {
@@ -304,7 +315,7 @@ struct GroupReader {
         at += __shfl_sync(FULL, nonzeros, 31);
         if (__any_sync(FULL, width == MOST_WIDTH)) {
 #pragma unroll
-            for (u32 k = 0; k < GROUP_NODES; k++) broken |= (u32)(group.q[k] + 32768) > 65535;
+            for (u32 k = 0; k < GROUP_NODES; k++) broken |= group.q[k] + limit > limit + 32767;
         }
     }
     template <u32 NODES> __device__ __forceinline__ void get_pieces(Group &group, u32 width, u32 bit) const {
