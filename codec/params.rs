@@ -103,6 +103,10 @@ impl Params {
     pub fn fast() -> Self {
         Self { tile: 8, coder: Coder::Planes, order: Order::Axis, ..Self::default() }
     }
+    /// Between the best ratio and the most speed: what GPUs do in few instructions, in large tiles.
+    pub fn balanced() -> Self {
+        Self { tile: 32, coder: Coder::Groups, order: Order::Axis, ..Self::default() }
+    }
     /// Coder and order in words, for names of runs: empty for the usual ones.
     pub fn coding_name(&self) -> &'static str {
         match (self.coder, self.effective_order()) {

@@ -11,11 +11,11 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
     u32 rows, first_plane, end_plane;
     bool whole;
     u32 plane_stride, row_stride;
-    // Symbols at places without a node OR-ed.
-    i32 stray;
+    // A place without a node has a symbol.
+    bool stray;
 
     __device__ __forceinline__ DecodeBands(const BandArguments<T> &a, typename Base::Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *window, const u8 *stream, u32 bytes)
-        : Base(a, memory, tile, entry, along_rows), reader(window, stream, bytes, 32767), stray(0) {
+        : Base(a, memory, tile, entry, along_rows), reader(window, stream, bytes, 32767), stray(false) {
         open(a, tile, along_rows);
     }
 
@@ -70,7 +70,7 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         constexpr u32 AT = K * Base::STAGE, J = (K + 8 - LAG) % 4;
         const u32 old = 4 * slab + K;
         T v[BAND_ROWS] = {this->old_rows[0][AT], 0, this->old_rows[1][AT], this->old_rows[2][AT]};
-        if (this->last_quad && !this->x_new) stray |= this->symbol(this->odd, 2 * K + 1);
+        if (this->last_quad && !this->x_new) stray |= this->symbol(this->odd, 2 * K + 1) != 0;
         this->template old_plane<K>(old, v);
         this->loader.template ask<LAG, (K + STAGES - 1) % STAGES>(old + STAGES - 1);
         // the last one is the neighbour of the new plane before it
@@ -95,9 +95,9 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         // the last old plane
         const u32 pair = this->second.pairs[2], next = this->second.pairs[3];
         this->even.pairs[0] = __byte_perm(pair, next, 0x5410), this->odd.pairs[0] = __byte_perm(pair, next, 0x7632);
-        if (!this->x_new) stray |= this->symbol(this->even, 0) | this->symbol(this->even, 1);
+        if (!this->x_new) stray |= this->symbol(this->even, 0) != 0 || this->symbol(this->even, 1) != 0;
         planes<0>(SLABS);
-        reader.broken |= stray != 0;
+        reader.broken |= stray;
         if (LAG == 3) {
             const T none[BAND_ROWS] = {0, 0, 0, 0};
             this->pass(none);

@@ -204,7 +204,12 @@ extern "C" __global__ void __launch_bounds__(512) parse_groups(const GroupsArgum
     }
     u64 damage;
     block_scan(bad, damage);
-    if (threadIdx.x == 0) chunk.error = damage > 0;
+    // with exact values tiles pass through their symbols
+    if (threadIdx.x == 0) chunk.error = damage > 0, chunk.coded = values > 0;
+    const bool banded = values == 0 && takes_bands(Choice{a.choices[blockIdx.x]});
+    for (u32 tile = chunk.tile + threadIdx.x; tile < chunk.tile_end && !banded; tile += THREADS) {
+        if (a.tiles[tile].shape == a.banded_shape) leave_bands(a, tile);
+    }
     // nothing is read of a damaged chunk
     for (u32 i = threadIdx.x; i < streams && damage > 0; i += THREADS) a.lengths[first + i] = 0, a.exact_counts[first + i] = 0, a.places[first + i] = 0;
 }

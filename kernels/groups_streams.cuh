@@ -64,9 +64,13 @@ struct GroupsArguments {
     u64 capacity;
     u32 list_count, banded_count;
     // Streams of a tile at most.
-    u32 tile_streams, chunk_count, value_bytes, unused;
+    u32 tile_streams, chunk_count, value_bytes;
+    // The shape of banded tiles, or NO_TILE.
+    u32 banded_shape;
 };
 
+// Whether the kernels of bands take the tiles of a chunk that chose so: those of axis order, but for a favoured last axis.
+__device__ __forceinline__ bool takes_bands(Choice choice) { return choice.in_order() && choice.favoured() < 3; }
 // Notes a tile whose bands are not coded elsewhere after all.
 __device__ __forceinline__ void leave_bands(const GroupsArguments &a, u32 tile) { a.left_out[atomicAdd(a.left_out_count, 1u)] = tile; }
 

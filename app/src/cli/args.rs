@@ -248,6 +248,9 @@ pub struct Codec {
     /// rough data at strict tolerances, several times for smooth data or loose ones. Tolerances are kept all the same
     #[arg(long, conflicts_with_all = ["mode", "tile", "coder", "order"])]
     fast: bool,
+    /// Between the best ratio and the most speed, for GPUs: short for --mode pyramid --tile 32 --coder groups --order axis
+    #[arg(long, conflicts_with_all = ["fast", "mode", "tile", "coder", "order"])]
+    balanced: bool,
     /// Most values in one frame; recorded in the stream [default: 268435456]
     #[arg(long, value_name = "VALUES")]
     pub frame: Option<u64>,
@@ -266,7 +269,7 @@ fn points(text: &str) -> blockmgard::Result<Points> {
 impl Codec {
     /// Whether the hierarchy of the hybrid mode, or another mode, is given.
     pub fn fixes_hierarchy(&self) -> bool {
-        let other_mode = self.fast || self.mode.is_some_and(|m| matches!(m, ModeArg::Pyramid));
+        let other_mode = self.fast || self.balanced || self.mode.is_some_and(|m| matches!(m, ModeArg::Pyramid));
         other_mode || self.local_levels.is_some() || self.global_levels.is_some()
     }
     /// Options given that the chosen mode does not know.
@@ -315,7 +318,11 @@ impl Codec {
             OrderArg::Parity => Order::Parity,
             OrderArg::Axis => Order::Axis,
         };
-        let default = if self.fast { Params::fast() } else { Params::default() };
+        let default = match (self.fast, self.balanced) {
+            (true, _) => Params::fast(),
+            (_, true) => Params::balanced(),
+            _ => Params::default(),
+        };
         let params = Params {
             mode: self.mode.map_or(default.mode, mode),
             local_levels: self.local_levels.unwrap_or(default.local_levels),

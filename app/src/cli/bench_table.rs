@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Every volume at every tolerance with the hybrid mode and the pyramid of tiles of 32, 16 and 8 and the fast one, as a Markdown table
+/// Every volume at every tolerance with the hybrid mode and the pyramid of tiles of 32, 16 and 8, the balanced and the fast one, as a Markdown table
 #[derive(Args)]
 pub struct BenchTable {
     /// Data files
@@ -63,6 +63,7 @@ fn settings() -> Vec<(String, Params)> {
     let mut all = vec![(format!("hybrid L{} M{}", default.local_levels, default.global_levels), hybrid(1, 2))];
     all.push(("hybrid, class coder".into(), Params { entropy: Entropy::Class, ..hybrid(1, 2) }));
     all.extend([32, 16, 8].map(|tile| (format!("pyramid, tile {tile}"), Params { tile, ..Params::default() })));
+    all.push(("pyramid, balanced".into(), Params::balanced()));
     all.push(("pyramid, fast".into(), Params::fast()));
     all
 }

@@ -187,7 +187,27 @@ device_struct! {
         pub tile_streams: u32,
         pub chunk_count: u32,
         pub value_bytes: u32,
-        pub unused: u32,
+        pub banded_shape: u32,
+    }
+    pub struct BandTile {
+        pub number: u32,
+        pub at: [u32; 3],
+    }
+    pub struct BandArguments {
+        pub values: u64,
+        pub result: u64,
+        pub coarse: u64,
+        pub tiers: u64,
+        pub quantizers: u64,
+        pub list: u64,
+        pub weights: u64,
+        pub list_count: u32,
+        pub tier_count: u32,
+        pub n: [u32; 3],
+        pub blocks: [u32; 3],
+        pub lo: [u32; 3],
+        pub hi: [u32; 3],
+        pub groups: GroupsArguments,
     }
     pub struct DeviceProbe<T> {
         pub weight: [[T; 6]; 3],

@@ -7,6 +7,7 @@ use super::blob::Blob;
 use super::coding::Coding;
 use super::level::Worklist;
 use super::tables::Spacing;
+use super::tiles::NO_TILE;
 use super::{Pyramid, Stage};
 use crate::entropy::class::symbols::TileLayout;
 use crate::entropy::groups::geometry::{GROUP, NO_NODE, RUN, TileGroups};
@@ -105,6 +106,9 @@ pub struct Groups {
     left_out: Buffer,
     left_out_count: Buffer,
     list_count: u32,
+    banded_count: u32,
+    /// Of banded tiles.
+    banded_shape: u32,
 }
 
 impl Groups {
@@ -144,12 +148,16 @@ impl Groups {
         })
     }
 
-    /// Reserves memory for the tiles of `list`, and sends where their streams stand.
-    pub fn prepare<T: Real>(&mut self, gpu: &Gpu, list: &Worklist, encode: bool) -> Result<()> {
+    /// Reserves memory for the tiles of `list`, and sends where their streams stand. The bands of the tiles with the numbers `banded`, all those of
+    /// one shape, are coded elsewhere.
+    pub fn prepare<T: Real>(&mut self, gpu: &Gpu, list: &Worklist, banded: &[u32], encode: bool) -> Result<()> {
         let numbered = self.number(list)?;
         let tiles = numbered.tiles.len();
-        let numbers: Vec<u32> = (0..tiles as u32).collect();
-        self.list_count = tiles as u32;
+        self.banded_shape = banded.first().map_or(NO_TILE, |&number| list.tiles[number as usize].shape);
+        let is_banded = |number: &u32| list.tiles[*number as usize].shape == self.banded_shape;
+        let mut numbers: Vec<u32> = (0..tiles as u32).filter(|number| !is_banded(number)).collect();
+        (self.list_count, self.banded_count) = (numbers.len() as u32, banded.len() as u32);
+        numbers.extend(banded);
         for numbers in [&mut self.lengths, &mut self.exact_counts] {
             numbers.reserve(gpu, 4 * numbered.streams as usize)?;
         }
@@ -197,7 +205,7 @@ impl Groups {
         Ok(all)
     }
 
-    fn arguments(&self, gpu: &Gpu, coding: &Coding, value_bytes: usize) -> GroupsArguments {
+    pub fn arguments(&self, gpu: &Gpu, coding: &Coding, value_bytes: usize) -> GroupsArguments {
         let parts = coding.parts(gpu);
         GroupsArguments {
             tiles: coding.tiles(gpu),
@@ -216,7 +224,7 @@ impl Groups {
             places: self.places.address(gpu),
             exact_places: self.exact_places.address(gpu),
             list: self.list.address(gpu),
-            banded: 0,
+            banded: self.list.address(gpu) + 4 * self.list_count as u64,
             left_out: self.left_out.address(gpu),
             left_out_count: self.left_out_count.address(gpu),
             choices: coding.choices(gpu),
@@ -224,12 +232,21 @@ impl Groups {
             totals: parts.totals,
             capacity: parts.capacity,
             list_count: self.list_count,
-            banded_count: 0,
+            banded_count: self.banded_count,
             tile_streams: self.tile_streams,
             chunk_count: parts.chunk_count,
             value_bytes: value_bytes as u32,
-            unused: 0,
+            banded_shape: self.banded_shape,
         }
+    }
+    /// Device addresses of the list of tiles that the kernels of bands left out, and of their number.
+    pub fn left_out(&self, gpu: &Gpu) -> (u64, u64) {
+        (self.left_out.address(gpu), self.left_out_count.address(gpu))
+    }
+    /// Forgets the tiles that were left out the last time.
+    pub fn reset(&self, gpu: &Gpu) -> Result<()> {
+        // SAFETY: reserved by `prepare`.
+        unsafe { gpu.fill(self.left_out_count.address(gpu), 0, 4) }
     }
 }
 
@@ -259,6 +276,7 @@ impl<T: Real> Pyramid<T> {
     }
     /// Queues everything from bytes to symbols. Damage is noted in the chunks.
     pub(super) fn unpack_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
+        groups.reset(gpu)?;
         let a = groups.arguments(gpu, &self.coding, T::BYTES);
         // SAFETY: as in `pack_groups`; the kernels check every place that comes from the bytes.
         unsafe {

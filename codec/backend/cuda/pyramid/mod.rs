@@ -1,6 +1,7 @@
 //! The pyramid on the device: all arrays of a frame stay there from values to bytes and back.
 
 mod arguments;
+mod bands;
 mod blob;
 mod choosing;
 mod coder;
@@ -23,12 +24,13 @@ use super::gpu::Gpu;
 use crate::params::{Order, Points};
 use crate::transform::pyramid::choose::of_corner_arrays;
 use crate::transform::pyramid::geometry::{Array, arrays};
-use crate::transform::pyramid::plan::ArrayPlan;
+use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
 use crate::transform::pyramid::quantizer::{self, LEVELS};
 use crate::transform::pyramid::{Real, packet};
 use crate::volume::DType;
 use crate::{Params, Region, Result, ToleranceMap};
 use arguments::{CornerArray, CornersArguments, LastArguments, Quantizer};
+use bands::Bands;
 use choosing::Choosing;
 use coder::Coder;
 use coding::Coding;
@@ -36,7 +38,7 @@ pub(super) use flat::{Flat, FlatPart};
 use groups::Groups;
 pub(super) use host_decode::decode_frame;
 pub(super) use host_encode::encode_frame;
-use level::{Gathering, Level, Shapes, Span, Worklist};
+use level::{Gathering, Level, Shapes, Span, WholeTiles, Worklist};
 use lines::Lines;
 use planes::{Eights, Planes};
 use slabs::Slabs;
@@ -90,6 +92,8 @@ pub(super) struct Pyramid<T> {
     planes: Option<Planes>,
     /// Of the groups coder, else none.
     groups: Option<Groups>,
+    /// Of the groups coder in axis order, where there are kernels for it.
+    bands: Option<Bands>,
     /// None where the frame is its own last array.
     choosing: Option<Choosing>,
     quantizers: Buffer,
@@ -121,6 +125,10 @@ impl<T: Real> Pyramid<T> {
             crate::Coder::Class | crate::Coder::Planes => None,
             crate::Coder::Groups => Some(Groups::new(gpu, &stages)?),
         };
+        let bands = match (&groups, params.effective_order()) {
+            (Some(_), Order::Axis) => stages[0].bands(gpu)?,
+            _ => None,
+        };
         let choosing = stages[0].plan.as_ref().map(|plan| Choosing::new(gpu, plan)).transpose()?;
         let [quantizers, spill, coarse, scratch, result] = std::array::from_fn(|_| Buffer::default());
         Ok(Self {
@@ -132,6 +140,7 @@ impl<T: Real> Pyramid<T> {
             coding: Coding::default(),
             planes,
             groups,
+            bands,
             choosing,
             quantizers,
             spill,
@@ -151,16 +160,19 @@ impl<T: Real> Pyramid<T> {
     }
     /// Reserves memory for the tiles and chunks of `list`, and sends what the kernels need to know of them.
     fn prepare(&mut self, gpu: &Gpu, list: &Worklist, encode: bool) -> Result<()> {
-        match (&mut self.planes, &mut self.groups) {
-            (Some(planes), _) => planes.prepare(gpu, list, &self.stages, encode)?,
-            (_, Some(groups)) => {
-                groups.prepare::<T>(gpu, list, encode)?;
-                self.sort_tiles(gpu, list)?;
-            }
-            _ => {
-                self.sort_tiles(gpu, list)?;
+        if let Some(planes) = &mut self.planes {
+            planes.prepare(gpu, list, &self.stages, encode)?;
+        } else {
+            let whole = self.sort_tiles(gpu, list)?;
+            let Some(groups) = &mut self.groups else {
                 return self.coding.prepare(gpu, list, self.shapes.slots, T::BYTES, encode);
+            };
+            let mut banded = &[][..];
+            if let Some(bands) = &mut self.bands {
+                bands.prepare(gpu, &whole, &list.tiles)?;
+                banded = &whole;
             }
+            groups.prepare::<T>(gpu, list, banded, encode)?;
         }
         self.coding.prepare(gpu, list, 0, T::BYTES, false)?;
         if encode { self.coding.reserve_output(gpu, list.nodes * T::BYTES as u64 / 4 + 4096) } else { Ok(()) }
@@ -174,6 +186,9 @@ impl<T: Real> Pyramid<T> {
     /// Makes the chunks of the worklist ready to be encoded.
     fn reset(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
         self.set_points(points);
+        if let Some(groups) = &self.groups {
+            groups.reset(gpu)?;
+        }
         match &self.planes {
             None => self.coding.reset(gpu, of_corner_arrays(points).to_byte()),
             Some(planes) => {
@@ -305,12 +320,16 @@ impl<T: Real> Stage<T> {
     }
     /// The lines of its whole tiles, if it has any.
     fn lines(&self, gpu: &Gpu) -> Result<Lines> {
-        let (Some(plan), Some(whole)) = (&self.plan, &self.level.whole) else { return Ok(Lines::default()) };
-        let side = whole.side as usize;
-        match plan.tile_plans().iter().find(|tile| tile.dims == [side; 3]) {
-            Some(tile) => Lines::new(gpu, tile, whole),
-            None => Ok(Lines::default()),
-        }
+        self.whole_tile().map_or(Ok(Lines::default()), |(tile, whole)| Lines::new(gpu, tile, whole))
+    }
+    /// The kernels of bands for them, if there are any.
+    fn bands(&self, gpu: &Gpu) -> Result<Option<Bands>> {
+        self.whole_tile().map_or(Ok(None), |(tile, whole)| Bands::new(gpu, tile, whole))
+    }
+    fn whole_tile(&self) -> Option<(&TilePlan<T>, &WholeTiles)> {
+        let (plan, whole) = (self.plan.as_ref()?, self.level.whole.as_ref()?);
+        let tile = plan.tile_plans().iter().find(|tile| tile.dims == [whole.side as usize; 3])?;
+        Some((tile, whole))
     }
     /// Appends the given chunks of the array to `list`.
     fn list(&mut self, list: &mut Worklist, chunks: impl Iterator<Item = usize>) {

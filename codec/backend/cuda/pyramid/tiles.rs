@@ -12,7 +12,7 @@ use crate::transform::pyramid::Real;
 use crate::volume::DType;
 
 /// In a list, where there are not enough tiles: `NO_TILE` in pyramid.cuh.
-const NO_TILE: u32 = u32::MAX;
+pub const NO_TILE: u32 = u32::MAX;
 
 /// The tiles of an array on the device, by number: those of any shape, then the whole ones.
 #[derive(Default)]
@@ -34,10 +34,11 @@ impl TileList {
 }
 
 impl<T: Real> Stage<T> {
-    /// Its tiles among those of all arrays: of any shape, and the whole ones.
-    fn sorted(&self, gpu: &Gpu, all: &[Tile]) -> (Vec<u32>, Vec<u32>) {
+    /// Its tiles among those of all arrays: of any shape, and the whole ones, whose step 0 is `banded` or fits shared memory.
+    fn sorted(&self, gpu: &Gpu, all: &[Tile], banded: bool) -> (Vec<u32>, Vec<u32>) {
         let (mut list, mut whole, mut chunk) = (Vec::new(), Vec::new(), 0);
-        let known = self.level.whole.as_ref().filter(|w| w.fine_bytes(T::BYTES) <= gpu.shared_per_block);
+        let fits = |w: &&WholeTiles| banded || w.fine_bytes(T::BYTES) <= gpu.shared_per_block;
+        let known = self.level.whole.as_ref().filter(fits);
         let together = known.map_or(1, |w| w.layout(T::BYTES).together);
         for number in self.span.tiles.clone() {
             let tile = &all[number];
@@ -125,15 +126,20 @@ fn kernel<T: Real>(kernels: Kernels, encode: bool) -> &'static str {
 }
 
 impl<T: Real> Pyramid<T> {
-    /// Sends the lists of the tiles of all arrays of the worklist, and reserves memory for what the kernels hand to each other.
-    pub(super) fn sort_tiles(&mut self, gpu: &Gpu, list: &Worklist) -> Result<()> {
-        for stage in self.stages.iter_mut().filter(|s| s.plan.is_some()) {
-            let sorted = stage.sorted(gpu, &list.tiles);
+    /// Sends the lists of the tiles of all arrays of the worklist, and reserves memory for what the kernels hand to each other. Returns the whole tiles
+    /// of the frame.
+    pub(super) fn sort_tiles(&mut self, gpu: &Gpu, list: &Worklist) -> Result<Vec<u32>> {
+        let mut of_frame = Vec::new();
+        for (k, stage) in self.stages.iter_mut().enumerate().filter(|(_, s)| s.plan.is_some()) {
+            let sorted = stage.sorted(gpu, &list.tiles, self.bands.is_some());
+            if k == 0 {
+                of_frame.clone_from(&sorted.1);
+            }
             stage.tiles.send(gpu, sorted)?;
             let whole = stage.level.whole.as_ref().map_or(0, |w| w.coarse_nodes * stage.tiles.whole as usize);
             self.coarse.reserve(gpu, whole * T::BYTES)?;
         }
-        Ok(())
+        Ok(of_frame)
     }
 
     /// Runs the tile kernels of stage `k`, which read the reconstruction of stage `k + 1`, over its tiles in the worklist.
@@ -225,7 +231,7 @@ impl<T: Real> Pyramid<T> {
         let [first, second] = [first, second].map(|kernels| kernel::<T>(kernels, work.encode));
         let most = match (whole.side, T::DTYPE, in_order) {
             (32, _, false) => 5,
-            (32, _, true) => 7,
+            (32, DType::F32, true) => 7,
             (8, DType::F32, _) | (16, DType::F32, true) => 8,
             (16, DType::F32, false) => 6,
             (16, _, false) => 3,
@@ -244,13 +250,22 @@ impl<T: Real> Pyramid<T> {
         };
         let together = whole.layout(T::BYTES).together as u32;
         let second = Launch::new(gpu, second, threads, together, whole.fine_bytes(T::BYTES));
-        for launch in [first, second] {
-            // SAFETY: all buffers were reserved for this stage's worklist and extents.
-            unsafe {
-                gpu.launch(launch.name, launch.grid(gpu, count), launch.threads, launch.shared, &arguments)?;
+        // SAFETY: all buffers were reserved for this stage's worklist and extents.
+        let run = |launch: Launch| unsafe {
+            gpu.launch(launch.name, launch.grid(gpu, count), launch.threads, launch.shared, &arguments)
+        };
+        run(first)?;
+        match (self.bands.take(), self.groups.take()) {
+            (Some(bands), Some(groups)) => {
+                let done = self.run_bands(gpu, &bands, &groups, work);
+                (self.bands, self.groups) = (Some(bands), Some(groups));
+                done
+            }
+            (_, groups) => {
+                self.groups = groups;
+                run(second)
             }
         }
-        Ok(())
     }
 
     fn arguments(&self, gpu: &Gpu, k: usize, work: &Work) -> TileArguments {
