@@ -89,6 +89,15 @@ impl Case {
     pub fn in_groups(self) -> Self {
         Self { params: Params { coder: Coder::Groups, ..self.params }, ..self }
     }
+    /// Many whole tiles of the groups coder in axis order; `side`: of the frame.
+    pub fn whole(seed: u64, side: usize, tile: u8, points: Points, double: bool) -> Self {
+        let mut case = Self::of(Random(seed), seed, [side; 3]).in_groups();
+        case.params = Params { tile, points, order: Order::Axis, ..case.params };
+        case.values = values(&mut Random(seed), case.n, 1e-3, 6);
+        case.map = ToleranceMap::uniform(&blockmgard::Shape::new(&case.n).unwrap(), 1e-3).unwrap();
+        case.double = double;
+        case
+    }
     fn of(mut r: Random, seed: u64, n: [usize; 3]) -> Self {
         let params = Params {
             tile: [8, 16, 32][r.below(3)],

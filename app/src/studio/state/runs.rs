@@ -76,7 +76,7 @@ impl Default for RunRequest {
 
 impl RunRequest {
     /// Ready-made settings with what they are for.
-    pub fn presets() -> [(&'static str, &'static str, RunRequest); 6] {
+    pub fn presets() -> [(&'static str, &'static str, RunRequest); 7] {
         let hybrid = |local_levels, global_levels, basis, budget| Params {
             mode: Mode::Hybrid,
             local_levels,
