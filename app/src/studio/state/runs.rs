@@ -103,7 +103,7 @@ impl RunRequest {
             ("Small tiles", "Pyramid, tiles of 16: faster on GPUs, f64 above all", with(pyramid(16, Points::Auto))),
             (
                 "Balanced",
-                "Pyramid, tiles of 32, predicted along one axis, groups: for GPUs, a little larger",
+                "Pyramid, tiles of 32, predicted along one axis, groups: faster on GPUs, somewhat larger",
                 with(Params::balanced()),
             ),
             ("Fast", "Pyramid, tiles of 8, bit planes: the most speed, larger streams", with(Params::fast())),
