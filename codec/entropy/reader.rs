@@ -1,5 +1,6 @@
 //! The bytes of a chunk's payload, one part after the other.
 
+use super::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
 use crate::{Error, Result};
 
 /// The bytes not yet read.
@@ -23,6 +24,21 @@ impl<'a> Reader<'a> {
             return Err(Error::corrupt(format!("chunk payload: padding of its {what} that is not 0")));
         }
         Ok(bytes)
+    }
+    /// The deltas of the exact nodes of `symbols`, which say how many there are.
+    pub fn exact_values(&mut self, layout: &ChunkLayout, symbols: &mut ChunkSymbols) -> Result<()> {
+        let bytes = layout.bits as usize / 8;
+        let count = symbols.q.iter().filter(|q| **q == EXACT).count();
+        let mut values = self.take(count * bytes, "exact values")?.chunks_exact(bytes);
+        symbols.delta.resize(layout.nodes, 0);
+        for (delta, _) in symbols.delta.iter_mut().zip(&symbols.q).filter(|(_, q)| **q == EXACT) {
+            if let Some(value) = values.next() {
+                let mut wide = [0; 8];
+                wide[..bytes].copy_from_slice(value);
+                *delta = u64::from_le_bytes(wide);
+            }
+        }
+        Ok(())
     }
     pub fn finish(self) -> Result<()> {
         if self.rest.is_empty() { Ok(()) } else { Err(Error::corrupt("chunk payload: bytes after its end")) }

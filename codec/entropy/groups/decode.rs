@@ -32,7 +32,7 @@ pub fn decode_chunk(layout: &ChunkLayout, payload: &[u8], symbols: &mut ChunkSym
     };
     decode_streams(layout, &lengths, &exact, &mut reader, &mut symbols.q)?;
     if head & HAS_EXACT != 0 {
-        read_exact_values(layout, symbols, &mut reader)?;
+        reader.exact_values(layout, symbols)?;
     }
     reader.finish()
 }
@@ -207,20 +207,4 @@ fn read_widths<M: Moves>(groups: usize, before: u32, bits: &mut BitReader) -> Re
         return Err(Error::corrupt("chunk payload: a group of a width that no symbols have"));
     }
     Ok(widths)
-}
-
-/// The deltas of the exact nodes, which were counted.
-fn read_exact_values(layout: &ChunkLayout, symbols: &mut ChunkSymbols, reader: &mut Reader) -> Result<()> {
-    let bytes = layout.bits as usize / 8;
-    let count = symbols.q.iter().filter(|q| **q == EXACT).count();
-    let mut values = reader.take(count * bytes, "exact values")?.chunks_exact(bytes);
-    symbols.delta.resize(layout.nodes, 0);
-    for (delta, _) in symbols.delta.iter_mut().zip(&symbols.q).filter(|(_, q)| **q == EXACT) {
-        if let Some(value) = values.next() {
-            let mut wide = [0; 8];
-            wide[..bytes].copy_from_slice(value);
-            *delta = u64::from_le_bytes(wide);
-        }
-    }
-    Ok(())
 }

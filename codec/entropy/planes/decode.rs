@@ -2,7 +2,7 @@
 
 use super::group::{EXACT_CODE, LEN, MOST_PLANES, join, symbol};
 use super::{EMPTY, HAS_EXACT, groups, tile_bytes};
-use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
+use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
 use crate::entropy::reader::Reader;
 use crate::simd::{Kernel, dispatch};
 use crate::{Error, Result};
@@ -32,7 +32,7 @@ pub fn decode_chunk(layout: &ChunkLayout, payload: &[u8], symbols: &mut ChunkSym
         return Err(Error::corrupt("chunk payload: its head and its exact nodes contradict each other"));
     }
     if has_exact {
-        read_exact_values(layout, symbols, &mut reader)?;
+        reader.exact_values(layout, symbols)?;
     }
     reader.finish()
 }
@@ -143,19 +143,4 @@ impl Kernel for Groups<'_> {
         }
         Ok(has_exact)
     }
-}
-
-fn read_exact_values(layout: &ChunkLayout, symbols: &mut ChunkSymbols, reader: &mut Reader) -> Result<()> {
-    let bytes = layout.bits as usize / 8;
-    let count = symbols.q.iter().filter(|q| **q == EXACT).count();
-    let mut values = reader.take(count * bytes, "exact values")?.chunks_exact(bytes);
-    symbols.delta.resize(layout.nodes, 0);
-    for (delta, _) in symbols.delta.iter_mut().zip(&symbols.q).filter(|(_, q)| **q == EXACT) {
-        if let Some(value) = values.next() {
-            let mut wide = [0; 8];
-            wide[..bytes].copy_from_slice(value);
-            *delta = u64::from_le_bytes(wide);
-        }
-    }
-    Ok(())
 }
