@@ -1,152 +1,13 @@
 // The groups coder (FORMAT.md, "Groups coder"): runs of up to 32 groups by a warp, a lane a group.
 #pragma once
-#include "element.cuh"
-
-constexpr u32 GROUP_NODES = 8;
-// Bits of the widest symbols: those of exact nodes.
-constexpr u32 MOST_WIDTH = 16;
-// Words that a run reaches over at most.
-constexpr u32 RUN_WORDS = 146;
-// Runs that a writer takes before it must write, and words for them and what is left of those before.
-constexpr u32 RUNS_AHEAD = 4, AHEAD_WORDS = 736;
-// Shared memory of a warp, in words: bits that are not yet written, and a word of each lane for what need not be; the part of a stream that is read, the
-// first 4 words of which stand behind it again.
-constexpr u32 WRITER_WORDS = AHEAD_WORDS + 32, READER_WORDS = 512;
-
-__device__ __forceinline__ u32 low_bits(u32 count) { return (u32)(((u64)1 << count) - 1); }
-// The sum of `value` of this lane and of those before. Written out: two instructions a step, the compiler needs four.
-__device__ __forceinline__ u32 scan_lanes(u32 value, u32 lane) {
-#ifdef BLOCKMGARD_EMULATOR
-    for (u32 by = 1; by < 32; by *= 2) {
-        const u32 other = __shfl_up_sync(FULL, value, by);
-        if (lane >= by) value += other;
-    }
-#else
-    asm volatile("{\n\t.reg .pred p;\n\t.reg .u32 r;\n\t"
-                 "shfl.sync.up.b32 r|p, %0, 1, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
-                 "shfl.sync.up.b32 r|p, %0, 2, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
-                 "shfl.sync.up.b32 r|p, %0, 4, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
-                 "shfl.sync.up.b32 r|p, %0, 8, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
-                 "shfl.sync.up.b32 r|p, %0, 16, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t}"
-                 : "+r"(value));
-#endif
-    return value;
-}
-// The numbers of all lanes OR-ed, all of which must be here.
-__device__ __forceinline__ u32 or_lanes(u32 value) {
-#ifdef BLOCKMGARD_EMULATOR
-    return __reduce_or_sync(FULL, value);
-#else
-    u32 all;
-    asm volatile("bar.warp.sync 0xffffffff;\n\tredux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(all) : "r"(value) : "memory");
-    return all;
-#endif
-}
-// |q|, in one instruction.
-__device__ __forceinline__ u32 magnitude(i32 q) {
-#ifdef BLOCKMGARD_EMULATOR
-    return q < 0 ? 0 - (u32)q : (u32)q;
-#else
-    u32 m;
-    asm("abs.s32 %0, %1;" : "=r"(m) : "r"(q));
-    return m;
-#endif
-}
-// This lane's number, and the lanes before it.
-struct Lane {
-    u32 number, below;
-    __device__ __forceinline__ Lane() : number(threadIdx.x & 31), below((1u << number) - 1) {
-        // reading it anew takes longer
-        keep(number);
-        keep(below);
-    }
-};
-
-// Words in shared memory to which bits are added, and a word of this lane: lanes that have nothing to add would wait for one another at a common one.
-struct SharedBits {
-#ifdef BLOCKMGARD_EMULATOR
-    u32 *words;
-    __device__ __forceinline__ SharedBits(u32 *words, u32) : words(words) {}
-    __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
-        if (value != 0) atomicOr(words + bit / 32 + next, value);
-    }
-#else
-    u32 address, spare;
-    __device__ __forceinline__ SharedBits(u32 *words, u32 lane) : address((u32)__cvta_generic_to_shared(words)), spare(address + 4 * (AHEAD_WORDS + lane)) {}
-    // Into the word of a bit, or with 1 for `next` into the one behind it.
-    __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
-        const u32 to = address + bit / 32 * 4 + 4 * next;
-        asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(value == 0 ? spare : to), "r"(value) : "memory");
-    }
-#endif
-};
-
-// The symbols of a lane's group, 0 at places without a node.
-struct Group {
-    i32 q[GROUP_NODES];
-
-    // The magnitudes of NODES nodes from `first` on, the first lowest; at most 32 bits.
-    template <u32 NODES> __device__ __forceinline__ u32 join(u32 first, u32 width) const {
-        const u32 factor = 1u << width;
-        u32 joined = 0;
-#pragma unroll
-        for (u32 k = first + NODES; k > first; k--) joined = joined * factor + magnitude(q[k - 1]);
-        return joined;
-    }
-    template <u32 NODES> __device__ __forceinline__ void split(u32 first, u32 width, u32 joined) {
-        const u32 mask = (1u << width) - 1;
-#pragma unroll
-        for (u32 k = first; k < first + NODES; k++) {
-            q[k] = joined & mask;
-            joined >>= width;
-        }
-    }
-    // Not 0 if a symbol is not.
-    __device__ __forceinline__ u32 bits() const {
-        u32 any = 0;
-#pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) any |= (u32)q[k];
-        return any;
-    }
-    // All magnitudes OR-ed.
-    __device__ __forceinline__ u32 magnitudes() const {
-        u32 any = 0;
-#pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) any |= magnitude(q[k]);
-        return any;
-    }
-    // The signs of the symbols that are not 0, the first lowest, below a bit that ends them.
-    __device__ __forceinline__ u32 signs() const {
-        u32 all = 1;
-#pragma unroll
-        for (u32 k = GROUP_NODES; k > 0; k--) {
-            if (q[k - 1] != 0) all = __funnelshift_l((u32)q[k - 1], all, 1);
-        }
-        return all;
-    }
-    __device__ __forceinline__ u32 nonzero() const {
-        u32 count = 0;
-#pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) count += q[k] != 0;
-        return count;
-    }
-    __device__ __forceinline__ void take_signs(u32 signs) {
-#pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) {
-            const bool other = q[k] != 0;
-            // 0 stays 0
-            if (signs & 1) q[k] = -q[k];
-            if (other) signs >>= 1;
-        }
-    }
-};
+#include "group.cuh"
 
 // Writes the runs of a stream to its slot in global memory.
 struct GroupWriter {
     const Lane lane;
     u32 *buffer, *slot;
     SharedBits bits;
-    // The next bit, counted in the buffer; words that were written; the width that the next run counts from.
+    // The next bit, counted in the buffer; words that were written; the size that the next run counts from.
     u32 at, written, reference;
     // One past the last word that is not 0, and that word.
     u32 end, last;
@@ -178,37 +39,46 @@ struct GroupWriter {
             at += live != 0;
             return;
         }
-        const u32 any = group.magnitudes();
+        u32 twice;
+        const u32 any = group.magnitudes(twice);
         largest |= any;
-        // what is too large for a symbol is cut off, but keeps within its bits
-        const u32 width = min(bit_length(any), MOST_WIDTH), start = put_widths(width, live);
+        // What is too large for a symbol is cut off; nobody reads such a stream. Led, if the highest bit is not among those of two.
+        const u32 width = min(bit_length(any), MOST_WIDTH), led = (any ^ twice) > twice, start = put_sizes(2 * width - led, live);
         if (!__any_sync(FULL, width > 0)) return;
         const u32 signs = group.signs(), nonzero = 31 - __clz((i32)signs);
-        const u32 own = width * GROUP_NODES | nonzero << 16, sum = scan_lanes(own, lane.number), before = sum - own, all = __shfl_sync(FULL, sum, 31);
+        const u32 low = width - led, bits = low * GROUP_NODES + led * PLACE_BITS;
+        const u32 own = bits | nonzero << 16, sum = scan_lanes(own, lane.number), before = sum - own, all = __shfl_sync(FULL, sum, 31);
         at = start + (all & 0xffff) + (all >> 16);
         put_together<4>(start + (all & 0xffff) + (before >> 16), signs ^ 1u << nonzero);
-        const u32 first = start + (before & 0xffff);
-        if (!__any_sync(FULL, width > 2)) put_together<2>(first, group.join<8>(0, width));
-        else if (!__any_sync(FULL, width > 4)) put(first, group.join<8>(0, width));
-        else put_pieces(group, width, first);
+        const u32 first = start + (before & 0xffff), place = group.leader(1u << width >> 1);
+        if (__any_sync(FULL, bits > 32)) return put_pieces(group, low, led, place, first);
+        u32 joined = group.join<8>(0, low);
+        // without the bit that leads
+        if (led) joined = (joined - (1u << (low * place + low))) << PLACE_BITS | place;
+        if (__any_sync(FULL, bits > 16)) put(first, joined);
+        else put_together<2>(first, joined);
     }
     // Two nodes a time.
-    __device__ __forceinline__ void put_pieces(const Group &group, u32 width, u32 bit) {
+    __device__ __forceinline__ void put_pieces(const Group &group, u32 low, u32 led, u32 place, u32 bit) {
+        put(bit, led ? place : 0);
+        bit += led * PLACE_BITS;
 #pragma unroll
         for (u32 first = 0; first < GROUP_NODES; first += 2) {
-            put(bit, group.join<2>(first, width));
-            bit += 2 * width;
+            const bool leads = led & (place / 2 == first / 2);
+            put(bit, group.join<2>(first, low) - (leads ? 1u << (low * (place % 2) + low) : 0));
+            bit += 2 * low;
         }
     }
-    // Returns the bit behind the widths, to which `at` is set, too.
-    __device__ __forceinline__ u32 put_widths(u32 width, u32 live) {
+    // Returns the bit behind the sizes, to which `at` is set, too.
+    __device__ __forceinline__ u32 put_sizes(u32 size, u32 live) {
         const u32 before = live & lane.below;
-        const u32 other = __shfl_sync(FULL, width, 31 - __clz((i32)(before | 1)));
-        const i32 change = (i32)width - (i32)(before ? other : reference);
+        const u32 other = __shfl_sync(FULL, size, 31 - __clz((i32)(before | 1)));
+        const i32 change = (i32)size - (i32)(before ? other : reference);
         const u32 changes = __ballot_sync(FULL, (live >> lane.number & 1) & (change != 0));
         if (changes == 0) return at += live != 0;
-        const bool changed = changes >> lane.number & 1, far = changed & ((u32)(change + 1) > 2);
-        reference = __shfl_sync(FULL, width, __ffs((i32)live) - 1);
+        const u32 distance = (u32)abs(change);
+        const bool changed = changes >> lane.number & 1, far = changed & (distance > 1);
+        reference = __shfl_sync(FULL, size, __ffs((i32)live) - 1);
         const u32 groups = __popc(live), count = __popc(changes), rank = changed ? 1u << __popc(changes & lane.below) : 0;
         // never under a condition: ptxas 13 lost lanes of such reductions where registers were short
         const u32 flags = or_lanes(changed ? 1u << __popc(before) : 0);
@@ -220,8 +90,12 @@ struct GroupWriter {
         if (lane.number < 4) put(at + 32 * (lane.number & 1) + (lane.number & 2 ? 1 + groups : 0), lane.number & 2 ? tail : head);
         at += 1 + groups + 2 * count;
         if (fars == 0) return at;
-        if (far) put(at + 4 * __popc(fars & lane.below), (u32)abs(change) - 2);
-        return at += 4 * __popc(fars);
+        if (far) put(at + FAR_BITS * __popc(fars & lane.below), min(distance, FARTHER) - 2);
+        at += FAR_BITS * __popc(fars);
+        const bool is_farther = far & (distance >= FARTHER);
+        const u32 farther = __ballot_sync(FULL, is_farther);
+        if (is_farther) put(at + FARTHER_BITS * __popc(farther & lane.below), distance - FARTHER);
+        return at += FARTHER_BITS * __popc(farther);
     }
     __device__ __forceinline__ void drain() {
         if (at >= 32 * (AHEAD_WORDS - RUNS_AHEAD * RUN_WORDS)) flush(at / 32);
@@ -259,7 +133,7 @@ struct GroupReader {
     u32 *window;
     // The next 16 bytes of this lane, and the end of the stream.
     const char *next, *end;
-    // The next bit, and words that were asked for, both counted from where the first 16 bytes begin; the width that the next run counts from.
+    // The next bit, and words that were asked for, both counted from where the first 16 bytes begin; the size that the next run counts from.
     u32 at, asked, reference;
     // Bits before the stream; the largest magnitude of a negative symbol; whether something was wrong.
     u32 skipped, limit;
@@ -304,16 +178,18 @@ struct GroupReader {
             at++;
             return;
         }
-        const u32 width = get_widths(head, live);
-        if (!__any_sync(FULL, width > 0)) return;
-        const u32 own = width * GROUP_NODES, sum = scan_lanes(own, lane.number), first = at + sum - own;
-        if (!__any_sync(FULL, width > 4)) get_pieces<8>(group, width, first);
-        else get_pieces<2>(group, width, first);
+        const u32 size = get_sizes(head, live);
+        if (!__any_sync(FULL, size > 0)) return;
+        const u32 low = size / 2, led = size % 2, own = low * GROUP_NODES + led * PLACE_BITS, sum = scan_lanes(own, lane.number), first = at + sum - own;
+        const u32 head_of_group = get(first), place = led ? head_of_group % GROUP_NODES : GROUP_NODES;
+        if (__any_sync(FULL, own > 32)) get_pieces<2>(group, low, first + led * PLACE_BITS);
+        else group.split<8>(0, low, head_of_group >> (led * PLACE_BITS));
+        group.lead(place, 1u << low);
         at += __shfl_sync(FULL, sum, 31);
         const u32 nonzero = group.nonzero(), nonzeros = scan_lanes(nonzero, lane.number);
         group.take_signs(get(at + nonzeros - nonzero));
         at += __shfl_sync(FULL, nonzeros, 31);
-        if (__any_sync(FULL, width == MOST_WIDTH)) {
+        if (__any_sync(FULL, size > MOST_SIZE - 2)) {
 #pragma unroll
             for (u32 k = 0; k < GROUP_NODES; k++) broken |= group.q[k] + limit > limit + 32767;
         }
@@ -325,8 +201,8 @@ struct GroupReader {
             bit += NODES * width;
         }
     }
-    // The lane's width: 0 where it has no group. `changes`: the first bit of the run.
-    __device__ __forceinline__ u32 get_widths(u32 changes, u32 live) {
+    // The lane's size: 0 where it has no group. `changes`: the first bit of the run.
+    __device__ __forceinline__ u32 get_sizes(u32 changes, u32 live) {
         const bool lives = live >> lane.number & 1;
         if (!__any_sync(FULL, changes != 0)) {
             at++;
@@ -341,16 +217,20 @@ struct GroupReader {
         u32 change = changed;
         if (__any_sync(FULL, wide != 0)) {
             const bool far = changed & (wide >> before & 1);
-            const u32 more = get(at + 4 * __popc(wide & low_bits(before))) & 15;
+            const u32 more = get(at + FAR_BITS * __popc(wide & low_bits(before))) & low_bits(FAR_BITS);
             change = far ? more + 2 : change;
-            at += 4 * __popc(wide);
+            at += FAR_BITS * __popc(wide);
+            const bool is_farther = far & (change == FARTHER);
+            const u32 farther = __ballot_sync(FULL, is_farther), rest = get(at + FARTHER_BITS * __popc(farther & lane.below)) & low_bits(FARTHER_BITS);
+            if (is_farther) change += rest;
+            at += FARTHER_BITS * __popc(farther);
         }
-        const u32 width = reference + scan_lanes(changed && down ? 0 - change : change, lane.number);
-        const bool none = lives & (width > MOST_WIDTH);
+        const u32 size = reference + scan_lanes(changed && down ? 0 - change : change, lane.number);
+        const bool none = lives & (size > MOST_SIZE);
         broken |= none;
-        reference = __shfl_sync(FULL, width, __ffs((i32)live) - 1);
-        reference = reference > MOST_WIDTH ? 0 : reference;
-        return lives & !none ? width : 0;
+        reference = __shfl_sync(FULL, size, __ffs((i32)live) - 1);
+        reference = reference > MOST_SIZE ? 0 : reference;
+        return lives & !none ? size : 0;
     }
     // Whether the stream ends where its runs do, and all widths and symbols were some. For the whole warp.
     __device__ __forceinline__ bool finish(u32 bytes) const { return !__any_sync(FULL, broken) && bytes <= (at - skipped + 7) / 8; }

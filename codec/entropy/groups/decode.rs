@@ -3,7 +3,7 @@
 use super::bits::BitReader;
 use super::geometry::{GROUP, RUN};
 use super::lanes::{Group, Moves, Plain, group, negate, signs, spread};
-use super::{HAS_EXACT, MOST_WIDTH, streams};
+use super::{FAR_BITS, FARTHER, FARTHER_BITS, HAS_EXACT, MOST_SIZE, streams};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
 use crate::entropy::reader::Reader;
 use crate::simd::{Kernel, dispatch};
@@ -121,18 +121,18 @@ impl<M: Moves> Kernel for Streams<'_, '_, M> {
     }
 }
 
-/// Fills in a run and counts its exact nodes. `before`: the width of the first live group of the run before.
+/// Fills in a run and counts its exact nodes. `before`: the size of the first live group of the run before.
 #[inline(always)]
 fn decode_run<M: Moves>(groups: &mut [Group], present: &[u8], before: &mut u32, bits: &mut BitReader) -> Result<usize> {
-    let widths = read_widths::<M>(groups.len(), *before, bits)?;
-    *before = widths[0];
-    if widths == [0; RUN] {
+    let sizes = read_sizes::<M>(groups.len(), *before, bits)?;
+    *before = sizes[0];
+    if sizes == [0; RUN] {
         return Ok(0);
     }
-    for (group, width) in groups.iter_mut().zip(widths).filter(|(_, width)| *width > 0) {
-        *group = read_magnitudes(width, bits);
+    for (group, size) in groups.iter_mut().zip(sizes).filter(|(_, size)| *size > 0) {
+        *group = read_magnitudes(size, bits);
     }
-    let may_be_exact = widths.contains(&MOST_WIDTH);
+    let may_be_exact = sizes.iter().any(|size| *size > MOST_SIZE - 2);
     let (mut stray, mut exact) = (0, 0);
     for (groups, present) in groups.chunks_mut(4).zip(present.chunks(4)) {
         let mut four = [[0; GROUP]; 4];
@@ -168,7 +168,15 @@ fn count_exact(four: &[Group; 4], large: u32, negative: u32) -> Result<usize> {
 }
 
 #[inline(always)]
-fn read_magnitudes(width: u32, bits: &mut BitReader) -> Group {
+fn read_magnitudes(size: u32, bits: &mut BitReader) -> Group {
+    let width = size / 2;
+    // in one word or the other, if anywhere
+    let (mut first, mut second) = (0, 0);
+    if size % 2 == 1 {
+        let place = bits.get(3);
+        let highest = 1 << (16 * (place % 4) + width as u64);
+        (first, second) = if place < 4 { (highest, 0) } else { (0, highest) };
+    }
     let [near, far] = match width {
         0..=7 => {
             let both = bits.get(8 * width);
@@ -177,34 +185,39 @@ fn read_magnitudes(width: u32, bits: &mut BitReader) -> Group {
         8..=14 => [bits.get(4 * width), bits.get(4 * width)],
         _ => [(); 2].map(|()| bits.get(2 * width) | bits.get(2 * width) << (2 * width)),
     };
-    group([spread(near, width), spread(far, width)])
+    group([spread(near, width) | first, spread(far, width) | second])
 }
 
-/// The widths of a run's groups, 0 beyond them.
+/// The sizes of a run's groups, 0 beyond them.
 #[inline(always)]
-fn read_widths<M: Moves>(groups: usize, before: u32, bits: &mut BitReader) -> Result<[u32; RUN]> {
-    let mut widths = [0; RUN];
+fn read_sizes<M: Moves>(groups: usize, before: u32, bits: &mut BitReader) -> Result<[u32; RUN]> {
+    let mut sizes = [0; RUN];
     if bits.get(1) == 0 {
-        widths[..groups].fill(before);
-        return Ok(widths);
+        sizes[..groups].fill(before);
+        return Ok(sizes);
     }
     let changed = bits.get(groups as u32) as u32;
     let count = changed.count_ones();
     let down = M::scatter(bits.get(count) as u32, changed);
     let wide = M::scatter(bits.get(count) as u32, changed);
-    let (mut last, mut all) = (before, 0);
-    for (g, width) in widths[..groups].iter_mut().enumerate() {
-        let mut step = changed >> g & 1;
-        if wide >> g & 1 == 1 {
-            step = 2 + bits.get(4) as u32;
+    let mut steps = [0; RUN];
+    for (g, step) in steps[..groups].iter_mut().enumerate() {
+        *step = if wide >> g & 1 == 1 { 2 + bits.get(FAR_BITS) as u32 } else { changed >> g & 1 };
+    }
+    if wide != 0 {
+        for step in steps.iter_mut().filter(|step| **step == FARTHER) {
+            *step += bits.get(FARTHER_BITS) as u32;
         }
+    }
+    let (mut last, mut all) = (before, 0);
+    for (g, (size, step)) in sizes[..groups].iter_mut().zip(steps).enumerate() {
         last = if down >> g & 1 == 1 { last.wrapping_sub(step) } else { last.wrapping_add(step) };
-        // too wide, or less than 0
-        all |= (last > MOST_WIDTH) as u32;
-        *width = last;
+        // too large, or less than 0
+        all |= (last > MOST_SIZE) as u32;
+        *size = last;
     }
     if all != 0 {
-        return Err(Error::corrupt("chunk payload: a group of a width that no symbols have"));
+        return Err(Error::corrupt("chunk payload: a group of a size that no symbols have"));
     }
-    Ok(widths)
+    Ok(sizes)
 }

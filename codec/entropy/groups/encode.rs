@@ -2,8 +2,8 @@
 
 use super::bits::BitWriter;
 use super::geometry::{GROUP, RUN};
-use super::lanes::{Group, Moves, Plain, magnitudes, sign_bits, signs, squeeze, width};
-use super::{HAS_EXACT, streams};
+use super::lanes::{Group, Moves, Plain, highest, magnitudes, sign_bits, signs, size, squeeze};
+use super::{FAR_BITS, FARTHER, FARTHER_BITS, HAS_EXACT, streams};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
 use crate::simd::{Kernel, dispatch};
 use std::marker::PhantomData;
@@ -66,7 +66,7 @@ struct Streams<'a, M> {
 }
 
 /// More bits than any run has.
-const RUN_BITS: usize = 1 + 7 * RUN + 17 * GROUP * RUN;
+const RUN_BITS: usize = 1 + 10 * RUN + 17 * GROUP * RUN;
 
 impl<M: Moves> Kernel for Streams<'_, M> {
     type Output = Vec<usize>;
@@ -92,7 +92,7 @@ impl<M: Moves> Kernel for Streams<'_, M> {
     }
 }
 
-/// `before`: the width of the first live group of the run before.
+/// `before`: the size of the first live group of the run before.
 #[inline(always)]
 fn encode_run<M: Moves>(groups: &[Group], before: &mut u8, bits: &mut BitWriter) {
     if *before == 0 && groups.as_flattened().iter().fold(0, |any, q| any | q) == 0 {
@@ -106,14 +106,14 @@ fn encode_run<M: Moves>(groups: &[Group], before: &mut u8, bits: &mut BitWriter)
             &padded
         }
     };
-    let mut widths = [0; RUN];
-    for (width_of, group) in widths.iter_mut().zip(all) {
-        *width_of = width(group) as u8;
+    let mut sizes = [0; RUN];
+    for (size_of, group) in sizes.iter_mut().zip(all) {
+        *size_of = size(group) as u8;
     }
-    put_widths::<M>(&widths, groups.len() as u32, *before, bits);
-    *before = widths[0];
-    for (group, width) in all.iter().zip(widths) {
-        put_magnitudes(magnitudes(group), width as u32, bits);
+    put_sizes::<M>(&sizes, groups.len() as u32, *before, bits);
+    *before = sizes[0];
+    for (group, size) in all.iter().zip(sizes) {
+        put_magnitudes(magnitudes(group), size as u32, bits);
     }
     for four in all.as_chunks::<4>().0 {
         let (nonzero, negative) = signs(four);
@@ -122,7 +122,15 @@ fn encode_run<M: Moves>(groups: &[Group], before: &mut u8, bits: &mut BitWriter)
 }
 
 #[inline(always)]
-fn put_magnitudes([near, far]: [u64; 2], width: u32, bits: &mut BitWriter) {
+fn put_magnitudes([mut near, mut far]: [u64; 2], size: u32, bits: &mut BitWriter) {
+    let width = size / 2;
+    if size % 2 == 1 {
+        let [first, second] = highest([near, far], width + 1);
+        let place = if first != 0 { first.trailing_zeros() } else { 64 + second.trailing_zeros() } / 16;
+        bits.put(place as u64, 3);
+        near ^= first << width;
+        far ^= second << width;
+    }
     if width == 0 {
         return;
     }
@@ -142,14 +150,14 @@ fn put_magnitudes([near, far]: [u64; 2], width: u32, bits: &mut BitWriter) {
     }
 }
 
-/// The widths of `count` groups; those beyond them are 0.
+/// The sizes of `count` groups; those beyond them are 0.
 #[inline(always)]
-fn put_widths<M: Moves>(widths: &[u8; RUN], count: u32, before: u8, bits: &mut BitWriter) {
+fn put_sizes<M: Moves>(sizes: &[u8; RUN], count: u32, before: u8, bits: &mut BitWriter) {
     let mut last = [before; RUN];
-    last[1..].copy_from_slice(&widths[..RUN - 1]);
-    let (mut change, mut differs, mut far) = ([0; RUN], [0; RUN], [0; RUN]);
+    last[1..].copy_from_slice(&sizes[..RUN - 1]);
+    let (mut change, mut differs, mut far) = ([0i8; RUN], [0; RUN], [0; RUN]);
     for g in 0..RUN {
-        change[g] = widths[g] as i8 - last[g] as i8;
+        change[g] = sizes[g] as i8 - last[g] as i8;
         differs[g] = if change[g] != 0 { -1 } else { 0 };
         far[g] = if change[g].abs() > 1 { -1 } else { 0 };
     }
@@ -162,9 +170,17 @@ fn put_widths<M: Moves>(widths: &[u8; RUN], count: u32, before: u8, bits: &mut B
     bits.put(M::gather(sign_bits(&change), changed) as u64, changes);
     let mut wide = sign_bits(&far) & changed;
     bits.put(M::gather(wide, changed) as u64, changes);
+    let mut farther = 0;
     while wide != 0 {
-        let g = wide.trailing_zeros() as usize;
-        bits.put(change[g].unsigned_abs() as u64 - 2, 4);
+        let g = wide.trailing_zeros();
+        let step = change[g as usize].unsigned_abs() as u32;
+        bits.put(step.min(FARTHER) as u64 - 2, FAR_BITS);
+        farther |= ((step >= FARTHER) as u32) << g;
         wide &= wide - 1;
+    }
+    while farther != 0 {
+        let g = farther.trailing_zeros() as usize;
+        bits.put(change[g].unsigned_abs() as u64 - FARTHER as u64, FARTHER_BITS);
+        farther &= farther - 1;
     }
 }

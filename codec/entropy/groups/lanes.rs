@@ -6,13 +6,21 @@ use bytemuck::cast;
 /// Symbols of a group, or their magnitudes.
 pub type Group = [i16; GROUP];
 
-/// Bits of the largest magnitude of a group.
+/// Twice the bits of the largest magnitude of a group, less 1 where only one place has the highest of them.
 #[inline(always)]
-pub fn width(group: &Group) -> u32 {
-    let [near, far] = words(group.map(i16::unsigned_abs));
+pub fn size(group: &Group) -> u32 {
+    let [near, far] = magnitudes(group);
     let any = near | far;
     let any = any | any >> 32;
-    u16::BITS - ((any | any >> 16) as u16).leading_zeros()
+    let width = u16::BITS - ((any | any >> 16) as u16).leading_zeros();
+    let [near, far] = highest([near, far], width);
+    2 * width - ((near.count_ones() + far.count_ones()) == 1) as u32
+}
+
+/// The bit of number `width` - 1 of each of the magnitudes, none of which has more, as the lowest of its place.
+#[inline(always)]
+pub fn highest(magnitudes: [u64; 2], width: u32) -> [u64; 2] {
+    magnitudes.map(|word| (word >> (width.max(1) - 1)) & 0x0001_0001_0001_0001)
 }
 
 /// The magnitudes of a group as two words of four.
@@ -183,7 +191,8 @@ mod tests {
     #[test]
     fn groups_are_looked_at_as_a_whole() {
         let group: Group = [0, -1, 5, -7, 0, 300, i16::MIN, i16::MAX];
-        assert_eq!((width(&group), width(&[0; 8]), width(&[0, 0, 0, -4, 0, 0, 0, 0])), (16, 0, 3));
+        let sizes = [group, [0; 8], [0, 0, 0, -4, 3, 0, 0, 0], [-4, 0, 0, 0, 0, 0, 0, 7]].map(|group| size(&group));
+        assert_eq!(sizes, [31, 0, 5, 6]);
         assert_eq!(super::group(magnitudes(&group)), group.map(|q| q.unsigned_abs() as i16));
         let (nonzero, negative) = signs(&[[0; 8], group, [1; 8], [-1; 8]]);
         assert_eq!((nonzero, negative), (0xffff_ee00, 0xff00_4a00));

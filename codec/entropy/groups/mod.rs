@@ -1,4 +1,4 @@
-//! The groups coder: groups of 8 symbols, magnitudes as wide as the largest of their group, then signs. `FORMAT.md` fixes every byte.
+//! The groups coder: groups of 8 symbols, magnitudes as wide as the largest of their group, the highest bit as a place where it is alone, then signs. `FORMAT.md` fixes every byte.
 
 mod bits;
 mod decode;
@@ -17,8 +17,13 @@ use super::class::symbols::{ChunkLayout, TileLayout, TileRef};
 
 /// Flag in the first byte: the deltas of exact nodes follow the streams.
 const HAS_EXACT: u8 = 128;
-/// Bits of the largest |q|.
-const MOST_WIDTH: u32 = 16;
+/// The size of the largest groups: twice the bits of the largest |q|.
+const MOST_SIZE: u32 = 32;
+/// Bits of a change of size of more than 1, less 2; where all are 1, it is this and what follows in so many bits.
+const FAR_BITS: u32 = 2;
+const FARTHER_BITS: u32 = 5;
+/// The least of those changes.
+const FARTHER: u32 = 5;
 
 /// First place, tile and stream of every stream of a chunk, in turn.
 #[inline(always)]

@@ -141,21 +141,33 @@ impl Bits {
         self.0.extend((0..width).map(|b| value >> b & 1 == 1));
     }
     fn put_run(&mut self, groups: &[Vec<i32>], before: &mut i32) {
-        let width = |group: &Vec<i32>| 32 - group.iter().map(|q| q.abs()).max().unwrap().leading_zeros() as i32;
-        let widths: Vec<i32> = groups.iter().map(width).collect();
-        let Some(first) = widths.first() else { return };
-        let last = |g: usize| if g == 0 { *before } else { widths[g - 1] };
-        let d: Vec<i32> = (0..widths.len()).map(|g| widths[g] - last(g)).collect();
+        let width = |group: &[i32]| 32 - group.iter().map(|q| q.abs()).max().unwrap().leading_zeros();
+        // the places that have the highest bit
+        let tops = |group: &[i32]| -> Vec<usize> {
+            let top = 1u32 << width(group) >> 1;
+            (0..8).filter(|k| top > 0 && group[*k].unsigned_abs() >= top).collect()
+        };
+        let size = |group: &[i32]| 2 * width(group) as i32 - (tops(group).len() == 1) as i32;
+        let sizes: Vec<i32> = groups.iter().map(|group| size(group)).collect();
+        let Some(first) = sizes.first() else { return };
+        let last = |g: usize| if g == 0 { *before } else { sizes[g - 1] };
+        let d: Vec<i32> = (0..sizes.len()).map(|g| sizes[g] - last(g)).collect();
         let changes = d.iter().any(|d| *d != 0);
         self.put(changes as u32, 1);
         if changes {
             d.iter().for_each(|d| self.put((*d != 0) as u32, 1));
             d.iter().filter(|d| **d != 0).for_each(|d| self.put((*d < 0) as u32, 1));
             d.iter().filter(|d| **d != 0).for_each(|d| self.put((d.abs() > 1) as u32, 1));
-            d.iter().filter(|d| d.abs() > 1).for_each(|d| self.put(d.unsigned_abs() - 2, 4));
+            d.iter().filter(|d| d.abs() > 1).for_each(|d| self.put(d.unsigned_abs().min(5) - 2, 2));
+            d.iter().filter(|d| d.abs() > 4).for_each(|d| self.put(d.unsigned_abs() - 5, 5));
         }
-        for (group, width) in groups.iter().zip(&widths) {
-            group.iter().for_each(|q| self.put(q.unsigned_abs(), *width as u32));
+        for group in groups {
+            let (mut bits, tops) = (width(group), tops(group));
+            if let [alone] = tops[..] {
+                self.put(alone as u32, 3);
+                bits -= 1;
+            }
+            group.iter().for_each(|q| self.put(q.unsigned_abs(), bits));
         }
         groups.iter().flatten().filter(|q| **q != 0).for_each(|q| self.put((*q < 0) as u32, 1));
         *before = *first;
@@ -222,29 +234,28 @@ fn every_damage_that_the_format_names_is_corruption() {
     let chunk = Chunk::plain(3, 32);
     let mut symbols = ChunkSymbols { q: vec![0; 8], delta: Vec::new() };
     (symbols.q[0], symbols.q[2]) = (1, -1);
-    // one stream of 2 bytes: a change, of the only group, up, not far; eight magnitudes; two signs
+    // one stream of 2 bytes: a change, of the only group, up, by more than 1; 2 bits for 2 - 2; eight magnitudes; two signs
     let bytes = chunk.encode(&symbols);
-    assert_eq!(bytes, [2, 2, 0b0101_0011, 0b10_0000]);
+    assert_eq!(bytes, [2, 2, 0b0100_1011, 0b1000_0001]);
     symbols.q[1] = EXACT;
     symbols.delta = vec![0, 0x1234_5678, 0, 0, 0, 0, 0, 0];
     let exact = chunk.encode(&symbols);
-    // 1 bit each for change, which group, up, far; 4 bits for 16 - 2; magnitudes; three signs
-    assert_eq!(exact[..7], [133, 18, 1, 1, 0b1110_1011, 1, 0]);
+    // 1 bit each for change, which group, up, far; 2 bits and 5 for 31 - 5; place 1; the other 15 bits of each magnitude; three signs
+    assert_eq!(exact[..7], [133, 18, 1, 1, 0b1011_1011, 0b0100_1110, 0]);
     for (bytes, at, byte, what) in [
         (&bytes, 0, 32, "lengths"),
         (&bytes, 0, 3, "lengths"),
         (&bytes, 0, 130, "exact"),
         (&bytes, 1, 6, "padding"),
         (&bytes, 1, 1, "lengths"),
-        (&bytes, 2, 0b0101_0111, "width"),
-        (&bytes, 2, 0b1101_0011, "place"),
+        (&bytes, 2, 0b0100_1111, "size"),
+        (&bytes, 3, 0b1000_0011, "place"),
         (&bytes, 3, 0, "longer"),
         (&exact, 0, 5, "longer"),
         (&exact, 2, 2, "exact"),
         (&exact, 3, 2, "exact"),
-        (&exact, 6, 128, "15 bits"),
-        (&exact, 7, 1, "15 bits"),
-        (&exact, 21, 4, "15 bits"),
+        (&exact, 7, 0b10_0000, "15 bits"),
+        (&exact, 20, 0, "15 bits"),
     ] {
         let mut bad = bytes.clone();
         bad[at] = byte;

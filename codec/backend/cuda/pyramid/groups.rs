@@ -19,8 +19,8 @@ const WARPS: u32 = 4;
 const BLOCKS: u32 = 8;
 /// Threads of a block that assembles or parses a chunk: as in groups_assemble.cu.
 const CHUNK_THREADS: u32 = 512;
-/// Bits of a group at most: its width, and eight magnitudes with signs. A run has one more.
-const GROUP_BITS: u32 = 7 + 8 * 17;
+/// Bits of a group at most: its size, and eight magnitudes with signs. A run has one more.
+const GROUP_BITS: u32 = 10 + 8 * 17;
 /// Slots start at multiples of so many words.
 const SLOT_WORDS: u32 = 4;
 

@@ -1,0 +1,169 @@
+// A group of the groups coder (FORMAT.md, "Groups coder") in the registers of a lane, and what the lanes of a warp do together.
+#pragma once
+#include "element.cuh"
+
+constexpr u32 GROUP_NODES = 8;
+// Bits of the widest symbols, those of exact nodes, and the size of their group; bits of the place that leads.
+constexpr u32 MOST_WIDTH = 16, MOST_SIZE = 2 * MOST_WIDTH, PLACE_BITS = 3;
+// Bits of a change of size of more than 1, and of what it has beyond the least one that all of these do not tell.
+constexpr u32 FAR_BITS = 2, FARTHER = 5, FARTHER_BITS = 5;
+// Words that a run reaches over at most.
+constexpr u32 RUN_WORDS = 148;
+// Runs that a writer takes before it must write, and words for them and what is left of those before.
+constexpr u32 RUNS_AHEAD = 4, AHEAD_WORDS = 736;
+// Shared memory of a warp, in words: bits that are not yet written, and a word of each lane for what need not be; the part of a stream that is read, the
+// first 4 words of which stand behind it again.
+constexpr u32 WRITER_WORDS = AHEAD_WORDS + 32, READER_WORDS = 512;
+
+__device__ __forceinline__ u32 low_bits(u32 count) { return (u32)(((u64)1 << count) - 1); }
+// The sum of `value` of this lane and of those before. Written out: two instructions a step, the compiler needs four.
+__device__ __forceinline__ u32 scan_lanes(u32 value, u32 lane) {
+#ifdef BLOCKMGARD_EMULATOR
+    for (u32 by = 1; by < 32; by *= 2) {
+        const u32 other = __shfl_up_sync(FULL, value, by);
+        if (lane >= by) value += other;
+    }
+#else
+    asm volatile("{\n\t.reg .pred p;\n\t.reg .u32 r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 1, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 2, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 4, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 8, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t"
+                 "shfl.sync.up.b32 r|p, %0, 16, 0, 0xffffffff;\n\t@p add.u32 %0, %0, r;\n\t}"
+                 : "+r"(value));
+#endif
+    return value;
+}
+// The numbers of all lanes OR-ed, all of which must be here.
+__device__ __forceinline__ u32 or_lanes(u32 value) {
+#ifdef BLOCKMGARD_EMULATOR
+    return __reduce_or_sync(FULL, value);
+#else
+    u32 all;
+    asm volatile("bar.warp.sync 0xffffffff;\n\tredux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(all) : "r"(value) : "memory");
+    return all;
+#endif
+}
+// |q|, in one instruction.
+__device__ __forceinline__ u32 magnitude(i32 q) {
+#ifdef BLOCKMGARD_EMULATOR
+    return q < 0 ? 0 - (u32)q : (u32)q;
+#else
+    u32 m;
+    asm("abs.s32 %0, %1;" : "=r"(m) : "r"(q));
+    return m;
+#endif
+}
+// This lane's number, and the lanes before it.
+struct Lane {
+    u32 number, below;
+    __device__ __forceinline__ Lane() : number(threadIdx.x & 31), below((1u << number) - 1) {
+        // reading it anew takes longer
+        keep(number);
+        keep(below);
+    }
+};
+
+// Words in shared memory to which bits are added, and a word of this lane: lanes that have nothing to add would wait for one another at a common one.
+struct SharedBits {
+#ifdef BLOCKMGARD_EMULATOR
+    u32 *words;
+    __device__ __forceinline__ SharedBits(u32 *words, u32) : words(words) {}
+    __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
+        if (value != 0) atomicOr(words + bit / 32 + next, value);
+    }
+#else
+    u32 address, spare;
+    __device__ __forceinline__ SharedBits(u32 *words, u32 lane) : address((u32)__cvta_generic_to_shared(words)), spare(address + 4 * (AHEAD_WORDS + lane)) {}
+    // Into the word of a bit, or with 1 for `next` into the one behind it.
+    __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
+        const u32 to = address + bit / 32 * 4 + 4 * next;
+        asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(value == 0 ? spare : to), "r"(value) : "memory");
+    }
+#endif
+};
+
+// The symbols of a lane's group, 0 at places without a node.
+struct Group {
+    i32 q[GROUP_NODES];
+
+    // The magnitudes of NODES nodes from `first` on, the first lowest; at most 32 bits.
+    template <u32 NODES> __device__ __forceinline__ u32 join(u32 first, u32 width) const {
+        const u32 factor = 1u << width;
+        u32 joined = 0;
+#pragma unroll
+        for (u32 k = first + NODES; k > first; k--) joined = joined * factor + magnitude(q[k - 1]);
+        return joined;
+    }
+    template <u32 NODES> __device__ __forceinline__ void split(u32 first, u32 width, u32 joined) {
+        const u32 mask = (1u << width) - 1;
+#pragma unroll
+        for (u32 k = first; k < first + NODES; k++) {
+            q[k] = joined & mask;
+            joined >>= width;
+        }
+    }
+    // Not 0 if a symbol is not.
+    __device__ __forceinline__ u32 bits() const {
+        u32 any = 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) any |= (u32)q[k];
+        return any;
+    }
+    // All magnitudes OR-ed; `twice`: the bits that more than one has.
+    __device__ __forceinline__ u32 magnitudes(u32 &twice) const {
+        u32 any = 0;
+        twice = 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) {
+            const u32 m = magnitude(q[k]);
+            twice |= any & m, any |= m;
+        }
+        return any;
+    }
+    // The place of the only magnitude that has bit `highest`.
+    __device__ __forceinline__ u32 leader(u32 highest) const {
+        u32 place = 0;
+#pragma unroll
+        for (u32 bit = 1; bit < GROUP_NODES; bit *= 2) {
+            u32 any = 0;
+#pragma unroll
+            for (u32 k = 0; k < GROUP_NODES; k++) {
+                if (k & bit) any |= magnitude(q[k]);
+            }
+            if (any & highest) place |= bit;
+        }
+        return place;
+    }
+    // The other way round: adds that bit.
+    __device__ __forceinline__ void lead(u32 place, u32 highest) {
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) {
+            if (k == place) q[k] += highest;
+        }
+    }
+    // The signs of the symbols that are not 0, the first lowest, below a bit that ends them.
+    __device__ __forceinline__ u32 signs() const {
+        u32 all = 1;
+#pragma unroll
+        for (u32 k = GROUP_NODES; k > 0; k--) {
+            if (q[k - 1] != 0) all = __funnelshift_l((u32)q[k - 1], all, 1);
+        }
+        return all;
+    }
+    __device__ __forceinline__ u32 nonzero() const {
+        u32 count = 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) count += q[k] != 0;
+        return count;
+    }
+    __device__ __forceinline__ void take_signs(u32 signs) {
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) {
+            const bool other = q[k] != 0;
+            // 0 stays 0
+            if (signs & 1) q[k] = -q[k];
+            if (other) signs >>= 1;
+        }
+    }
+};
