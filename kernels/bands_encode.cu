@@ -4,93 +4,80 @@
 template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POINTS, true> {
     typedef Bands<T, SIDE, POINTS, true> Base;
     using Base::LAG;
+    using Base::PLANES;
     using Base::SLABS;
+    typedef typename Base::Memory Memory;
     GroupWriter writer;
 
-    __device__ __forceinline__ EncodeBands(const BandArguments<T> &a, typename Base::Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *buffer, u32 *slot)
+    __device__ __forceinline__ EncodeBands(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *buffer, u32 *slot)
         : Base(a, memory, tile, entry, along_rows), writer(buffer, slot) {}
 
-    // Old plane 4 slab + K, and the new plane LAG before it.
-    template <u32 K> __device__ __forceinline__ void step(u32 slab) {
-        constexpr u32 AT = K * Base::STAGE, J = (K + 8 - LAG) % 4;
-        const u32 old = 4 * slab + K;
-        T v[BAND_ROWS] = {this->old_rows[0][AT], this->values[AT + SIDE], this->old_rows[1][AT], this->old_rows[2][AT]};
-        this->template old_plane<K>(old, v);
-        this->loader.template ask<LAG, (K + STAGES - 1) % STAGES>(old + STAGES - 1);
-        if (K == 3) {
-            writer.put(this->even, __ballot_sync(FULL, this->x_new));
-            writer.put(this->odd, FULL);
-        }
-        if (K >= LAG || slab > 0) fresh<J>(old - LAG, this->values + AT + Base::FRESH);
+    static __device__ __forceinline__ void run(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *buffer) {
+        const TileStream stream(a.groups, tile.number, 1 + threadIdx.x / 32);
+        EncodeBands work(a, memory, tile, entry, along_rows, buffer, a.groups.slots + stream.slot);
+        work.all();
+        const u32 bytes = work.writer.finish();
+        if (work.excess > 0 || work.writer.largest > 32767) memory.failed = 1;
+        __syncthreads();
+        if (!memory.failed) note_stream(a.groups, stream.number, stream.chunk, bytes, 0);
+        else if (threadIdx.x == 0) leave_bands(a.groups, tile.number);
     }
-    template <u32 J> __device__ __forceinline__ void fresh(u32 j, const T *from) {
+    template <u32 AT, u32 HALF_AT> __device__ __forceinline__ void fresh_plane(u32 slab, Group &group) {
+        const T *from = this->values + AT * Base::STAGE + Base::FRESH;
         T v[BAND_ROWS] = {from[0], from[SIDE], from[2 * SIDE], from[3 * SIDE]};
-        this->template new_plane<J % 2>(j, v, this->first);
-        if (J % 2 == 1) writer.put(this->first, FULL);
-        if (J == 3) writer.drain();
+        this->template new_plane<AT, HALF_AT>(slab, v, group);
     }
-    __device__ __forceinline__ void run() {
+    template <u32 AT> __device__ __forceinline__ void fresh_pair(u32 slab, Group &group) {
+        fresh_plane<AT, 0>(slab, group);
+        fresh_plane<AT + 1, 1>(slab, group);
+    }
+    // Puts RUNS runs, of which only number SOME has lanes without a group.
+    template <u32 RUNS, u32 SOME> __device__ __forceinline__ void put(const Group (&groups)[RUNS]) {
+        writer.template put_runs<RUNS, SOME>(groups, __ballot_sync(FULL, this->x_new));
+    }
+    __device__ __forceinline__ void all() {
+        static_assert(PLANES == STAGES, "a batch is a slab");
         this->start();
-        u32 slab = 0;
+        // slab 0 puts runs of zeros in front of its own
+        writer.at = 0 - LAG / 2;
 #pragma unroll 1
-        for (;; slab++) {
-            step<0>(slab);
-            // the last old plane
-            if (slab == SLABS) break;
-            step<1>(slab);
-            step<2>(slab);
-            step<3>(slab);
+        for (u32 slab = 0; slab < SLABS; slab++) {
+            this->template old_planes<0, STAGES>(slab);
+            __syncwarp();
+            this->loader.template ask_old<0>(slab + 1);
+            copies_arrived_but<Base::UNDER_WAY>();
+            __syncwarp();
+            // of the slab before
+            Group third = {}, fourth = {};
+            if (slab > 0) {
+                if (LAG == 4) fresh_pair<0>(slab, third);
+                fresh_pair<LAG - 2>(slab, fourth);
+            }
+            if (LAG == 2) fresh_pair<2>(slab, third);
+            __syncwarp();
+            this->loader.template ask_new<LAG, 0>(slab + 1);
+            if (LAG == 2) put<4, 1>({fourth, this->even, this->odd, third});
+            else put<4, 2>({third, fourth, this->even, this->odd});
+            writer.drain();
         }
-        if (LAG == 3) {
-            // one more new plane waited for it
-            copies_arrived();
-            __syncthreads();
-            const T none[BAND_ROWS] = {0, 0, 0, 0};
-            this->pass(none);
-            fresh<2>(4 * SLABS - 2, this->values + Base::STAGE + Base::FRESH);
+        this->template old_planes<0, 1>(SLABS);
+        Group group;
+        if (LAG == 4) {
+            fresh_pair<0>(SLABS, group);
+            put<1, 1>({group});
         }
-        this->first.q[4] = this->even.q[0], this->first.q[5] = this->odd.q[0], this->first.q[6] = this->even.q[1], this->first.q[7] = this->odd.q[1];
-        writer.put(this->first, FULL);
+        fresh_plane<LAG - 2, 0>(SLABS, group);
+        group.q[4] = this->even.q[0], group.q[5] = this->odd.q[0], group.q[6] = this->even.q[1], group.q[7] = this->odd.q[1];
+        put<1, 1>({group});
     }
 };
 
-template <class T, u32 SIDE, u32 POINTS>
-__device__ __forceinline__ void encode_tile(const BandArguments<T> &a, BandMemory<T, SIDE, true> &memory, u32 *buffer, const BandTile &tile, u32 entry, bool along_rows) {
-    const TileStream stream(a.groups, tile.number, 1 + threadIdx.x / 32);
-    EncodeBands<T, SIDE, POINTS> work(a, memory, tile, entry, along_rows, buffer, a.groups.slots + stream.slot);
-    work.run();
-    const u32 bytes = work.writer.finish();
-    if (work.excess > 0 || work.writer.largest > 32767) memory.failed = 1;
-    __syncthreads();
-    if (!memory.failed) note_stream(a.groups, stream.number, stream.chunk, bytes, 0);
-    else if (threadIdx.x == 0) leave_bands(a.groups, tile.number);
-}
-
-template <class T, u32 SIDE> __device__ __forceinline__ void encode_bands(const BandArguments<T> &a) {
-    SHARED_MEMORY(shared);
-    typedef BandMemory<T, SIDE, true> Memory;
-    Memory &memory = *(Memory *)shared;
-    u32 *const buffers = (u32 *)(shared + sizeof(Memory)), *const buffer = buffers + threadIdx.x / 32 * WRITER_WORDS;
-    memory.clear();
-    for (u32 i = threadIdx.x; i < BandShape<SIDE>::WARPS * WRITER_WORDS; i += blockDim.x) buffers[i] = 0;
-    for (u32 entry = blockIdx.x; entry < a.list_count; entry += gridDim.x) {
-        const BandTile tile = a.list[entry];
-        const Choice choice{a.groups.choices[a.groups.tiles[tile.number].chunk]};
-        __syncthreads();
-        if (!takes_bands(choice)) {
-            if (threadIdx.x == 0) leave_bands(a.groups, tile.number);
-            continue;
-        }
-        memory.fill(a, tile, choice);
-        __syncthreads();
-        const bool along_rows = choice.favoured() == 2;
-        if (choice.points() == 1) encode_tile<T, SIDE, 4>(a, memory, buffer, tile, entry, along_rows);
-        else if (choice.points() == 0) encode_tile<T, SIDE, 2>(a, memory, buffer, tile, entry, along_rows);
-        else encode_tile<T, SIDE, 6>(a, memory, buffer, tile, entry, along_rows);
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(256, 2) encode_bands_32_f32(const BandArguments<float> a) { encode_bands<float, 32>(a); }
-extern "C" __global__ void __launch_bounds__(64, 8) encode_bands_16_f32(const BandArguments<float> a) { encode_bands<float, 16>(a); }
-extern "C" __global__ void __launch_bounds__(256, 1) encode_bands_32_f64(const BandArguments<double> a) { encode_bands<double, 32>(a); }
-extern "C" __global__ void __launch_bounds__(64, 5) encode_bands_16_f64(const BandArguments<double> a) { encode_bands<double, 16>(a); }
+// Bytes, threads and blocks of a multiprocessor as in codec/backend/cuda/pyramid/bands.rs.
+static_assert(BAND_BYTES<float, 32, true> == 85072, "bands.rs");
+static_assert(BAND_BYTES<float, 16, true> == 22736, "bands.rs");
+static_assert(BAND_BYTES<double, 32, true> == 145552, "bands.rs");
+static_assert(BAND_BYTES<double, 16, true> == 39312, "bands.rs");
+extern "C" __global__ void __launch_bounds__(256, 2) encode_bands_32_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 32, true>(a); }
+extern "C" __global__ void __launch_bounds__(64, 8) encode_bands_16_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 16, true>(a); }
+extern "C" __global__ void __launch_bounds__(256, 1) encode_bands_32_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 32, true>(a); }
+extern "C" __global__ void __launch_bounds__(64, 5) encode_bands_16_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 16, true>(a); }

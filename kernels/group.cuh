@@ -44,6 +44,21 @@ __device__ __forceinline__ u32 or_lanes(u32 value) {
     return all;
 #endif
 }
+// Four bytes of the eight of `low` and `high`, those of the numbers in the lowest four digits of `numbers`: with 8 added, the highest bit of a byte eight times.
+__device__ __forceinline__ u32 permute(u32 low, u32 high, u32 numbers) {
+#ifdef BLOCKMGARD_EMULATOR
+    u32 bytes = 0;
+    for (u32 k = 0; k < 4; k++) {
+        const u32 number = numbers >> 4 * k & 15, byte = (u32)(((u64)high << 32 | low) >> 8 * (number & 7)) & 255;
+        bytes |= (number < 8 ? byte : (byte >> 7) * 255) << 8 * k;
+    }
+    return bytes;
+#else
+    u32 bytes;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(low), "r"(high), "r"(numbers));
+    return bytes;
+#endif
+}
 // |q|, in one instruction.
 __device__ __forceinline__ u32 magnitude(i32 q) {
 #ifdef BLOCKMGARD_EMULATOR
@@ -83,6 +98,25 @@ struct SharedBits {
 #endif
 };
 
+// Eight symbols of less than 64 as bytes, each more by MIDDLE than it is: those of even and of odd numbers.
+struct SignedBytes {
+    static constexpr u32 MIDDLE = 0x40;
+    u32 evens, odds;
+
+    // Magnitudes of 4 bits, the first lowest, and signs of those that are not 0. `ranks`: of each magnitude, how many before it are not 0.
+    __device__ __forceinline__ SignedBytes(u32 nibbles, u32 ranks, u32 signs) {
+        constexpr u32 LOW = 0x0f0f0f0f, ALL = 0x01010101 * MIDDLE;
+        // each sign as the highest bit of a byte; of the magnitudes of even and odd numbers all bits of a byte
+        const u32 first = (signs & 15) * 0x10204080, second = (signs >> 4 & 15) * 0x10204080;
+        const u32 near = permute(first, second, ranks), far = permute(first, second, ranks >> 16);
+        const u32 even_signs = permute(near, far, 0xeca8), odd_signs = permute(near, far, 0xfdb9), odd = nibbles >> 4;
+        evens = ((nibbles & LOW) | ALL) - 2 * (nibbles & LOW & even_signs);
+        odds = ((odd & LOW) | ALL) - 2 * (odd & LOW & odd_signs);
+    }
+    // Two symbols, 16 bits each, each more by MIDDLE.
+    __device__ __forceinline__ u32 pair(u32 k) const { return permute(evens, odds, 0xc480 + 0x1111 * k); }
+};
+
 // The symbols of a lane's group, 0 at places without a node.
 struct Group {
     i32 q[GROUP_NODES];
@@ -103,13 +137,15 @@ struct Group {
             joined >>= width;
         }
     }
-    // Not 0 if a symbol is not.
-    __device__ __forceinline__ u32 bits() const {
-        u32 any = 0;
+    __device__ __forceinline__ void clear() {
 #pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) any |= (u32)q[k];
-        return any;
+        for (u32 k = 0; k < GROUP_NODES; k++) q[k] = 0;
     }
+    __device__ __forceinline__ void take(const SignedBytes &bytes) {
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) q[k] = (i32)(bytes.pair(k / 2) >> 16 * (k % 2) & 0xffff) - (i32)SignedBytes::MIDDLE;
+    }
+    __device__ __forceinline__ void take(const Group &group) { *this = group; }
     // All magnitudes OR-ed; `twice`: the bits that more than one has.
     __device__ __forceinline__ u32 magnitudes(u32 &twice) const {
         u32 any = 0;
@@ -165,5 +201,31 @@ struct Group {
             if (signs & 1) q[k] = -q[k];
             if (other) signs >>= 1;
         }
+    }
+};
+
+// Eight symbols in four registers, each more by BIAS than it is.
+struct PackedGroup {
+    static constexpr u32 BIAS = 32768;
+    u32 pairs[GROUP_NODES / 2];
+
+    __device__ __forceinline__ void clear() {
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES / 2; k++) pairs[k] = BIAS | BIAS << 16;
+    }
+    __device__ __forceinline__ void take(const Group &group) {
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES / 2; k++) pairs[k] = __byte_perm((u32)group.q[2 * k], (u32)group.q[2 * k + 1], 0x5410) ^ (BIAS | BIAS << 16);
+    }
+    __device__ __forceinline__ void take(const SignedBytes &bytes) {
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES / 2; k++) pairs[k] = bytes.pair(k) + (BIAS - SignedBytes::MIDDLE) * 0x10001;
+    }
+    template <class T> __device__ __forceinline__ T number(u32 k) const {
+        typedef Real<T> R;
+        const u32 pair = pairs[k / 2];
+        if constexpr (sizeof(T) == 8) return (T)((i32)(k % 2 ? pair >> 16 : pair & 0xffff) - (i32)BIAS);
+        // among the last bits of a number of that size
+        else return R::sub(R::from_bits(__byte_perm(pair, R::bits(R::ROUNDER), k % 2 ? 0x7632 : 0x7610)), R::ROUNDER + (T)BIAS);
     }
 };

@@ -35,28 +35,7 @@ struct GroupWriter {
     }
     // A run; `live`: the lanes that have a group. At most RUNS_AHEAD of them from one `drain` to the next.
     __device__ __forceinline__ void put(const Group &group, u32 live) {
-        if (!__any_sync(FULL, (group.bits() | reference) != 0)) {
-            at += live != 0;
-            return;
-        }
-        u32 twice;
-        const u32 any = group.magnitudes(twice);
-        largest |= any;
-        // What is too large for a symbol is cut off; nobody reads such a stream. Led, if the highest bit is not among those of two.
-        const u32 width = min(bit_length(any), MOST_WIDTH), led = (any ^ twice) > twice, start = put_sizes(2 * width - led, live);
-        if (!__any_sync(FULL, width > 0)) return;
-        const u32 signs = group.signs(), nonzero = 31 - __clz((i32)signs);
-        const u32 low = width - led, bits = low * GROUP_NODES + led * PLACE_BITS;
-        const u32 own = bits | nonzero << 16, sum = scan_lanes(own, lane.number), before = sum - own, all = __shfl_sync(FULL, sum, 31);
-        at = start + (all & 0xffff) + (all >> 16);
-        put_together<4>(start + (all & 0xffff) + (before >> 16), signs ^ 1u << nonzero);
-        const u32 first = start + (before & 0xffff), place = group.leader(1u << width >> 1);
-        if (__any_sync(FULL, bits > 32)) return put_pieces(group, low, led, place, first);
-        u32 joined = group.join<8>(0, low);
-        // without the bit that leads
-        if (led) joined = (joined - (1u << (low * place + low))) << PLACE_BITS | place;
-        if (__any_sync(FULL, bits > 16)) put(first, joined);
-        else put_together<2>(first, joined);
+        if (live != 0) put_runs<1, 0>({group}, live);
     }
     // Two nodes a time.
     __device__ __forceinline__ void put_pieces(const Group &group, u32 low, u32 led, u32 place, u32 bit) {
@@ -69,33 +48,91 @@ struct GroupWriter {
             bit += 2 * low;
         }
     }
-    // Returns the bit behind the sizes, to which `at` is set, too.
-    __device__ __forceinline__ u32 put_sizes(u32 size, u32 live) {
-        const u32 before = live & lane.below;
-        const u32 other = __shfl_sync(FULL, size, 31 - __clz((i32)(before | 1)));
-        const i32 change = (i32)size - (i32)(before ? other : reference);
-        const u32 changes = __ballot_sync(FULL, (live >> lane.number & 1) & (change != 0));
-        if (changes == 0) return at += live != 0;
-        const u32 distance = (u32)abs(change);
-        const bool changed = changes >> lane.number & 1, far = changed & (distance > 1);
-        reference = __shfl_sync(FULL, size, __ffs((i32)live) - 1);
-        const u32 groups = __popc(live), count = __popc(changes), rank = changed ? 1u << __popc(changes & lane.below) : 0;
-        // never under a condition: ptxas 13 lost lanes of such reductions where registers were short
-        const u32 flags = or_lanes(changed ? 1u << __popc(before) : 0);
-        const u32 down = or_lanes(change < 0 ? rank : 0), fars = __ballot_sync(FULL, far);
-        const u32 wide = or_lanes(far ? rank : 0);
-        // two lanes put the flags, two the others
-        const u64 both = down | (u64)wide << count;
-        const u32 head = lane.number & 1 ? flags >> 31 : 1 | flags << 1, tail = lane.number & 1 ? (u32)(both >> 32) : (u32)both;
-        if (lane.number < 4) put(at + 32 * (lane.number & 1) + (lane.number & 2 ? 1 + groups : 0), lane.number & 2 ? tail : head);
-        at += 1 + groups + 2 * count;
-        if (fars == 0) return at;
-        if (far) put(at + FAR_BITS * __popc(fars & lane.below), min(distance, FARTHER) - 2);
-        at += FAR_BITS * __popc(fars);
-        const bool is_farther = far & (distance >= FARTHER);
-        const u32 farther = __ballot_sync(FULL, is_farther);
-        if (is_farther) put(at + FARTHER_BITS * __popc(farther & lane.below), distance - FARTHER);
-        return at += FARTHER_BITS * __popc(farther);
+    // RUNS runs together: none waits for what the one before takes. Lanes that have a group: of all runs all, but for run SOME those of `live`.
+    template <u32 RUNS, u32 SOME> __device__ __forceinline__ void put_runs(const Group (&groups)[RUNS], u32 live) {
+        static_assert(RUNS <= RUNS_AHEAD, "there must be room");
+        u32 any[RUNS], twice[RUNS], all_bits = reference;
+#pragma unroll
+        for (u32 i = 0; i < RUNS; i++) {
+            any[i] = groups[i].magnitudes(twice[i]);
+            all_bits |= any[i], largest |= any[i];
+        }
+        if (!__any_sync(FULL, all_bits != 0)) {
+            at += RUNS;
+            return;
+        }
+        const u32 some_before = live & lane.below, last_live = 31 - __clz((i32)(some_before | 1));
+        u32 width[RUNS], led[RUNS], distance[RUNS], changes[RUNS], fars[RUNS], farthers[RUNS], down[RUNS], wide[RUNS], flags[RUNS];
+        u32 signs[RUNS], nonzero[RUNS], before[RUNS], all[RUNS], start[RUNS], most_bits = 0, any_far = 0;
+#pragma unroll
+        for (u32 i = 0; i < RUNS; i++) {
+            // What is too large for a symbol is cut off; nobody reads such a stream. Led, if the highest bit is not among those of two.
+            width[i] = min(bit_length(any[i]), MOST_WIDTH), led[i] = (any[i] ^ twice[i]) > twice[i];
+            const u32 size = 2 * width[i] - led[i], other = i == SOME ? __shfl_sync(FULL, size, last_live) : __shfl_up_sync(FULL, size, 1);
+            const i32 change = (i32)size - (i32)((i == SOME ? some_before : lane.number) == 0 ? reference : other);
+            reference = __shfl_sync(FULL, size, i == SOME ? __ffs((i32)live) - 1 : 0);
+            distance[i] = (u32)abs(change);
+            changes[i] = __ballot_sync(FULL, i == SOME ? (live >> lane.number & 1) & (change != 0) : change != 0);
+            const bool changed = changes[i] >> lane.number & 1;
+            const u32 rank = changed ? 1u << __popc(changes[i] & lane.below) : 0;
+            // never under a condition: ptxas 13 lost lanes of such reductions where registers were short
+            flags[i] = i == SOME ? or_lanes(changed ? 1u << __popc(some_before) : 0) : changes[i];
+            down[i] = or_lanes(change < 0 ? rank : 0), wide[i] = or_lanes(distance[i] > 1 ? rank : 0);
+            fars[i] = __ballot_sync(FULL, changed & (distance[i] > 1)), farthers[i] = __ballot_sync(FULL, changed & (distance[i] >= FARTHER));
+            any_far |= fars[i];
+            signs[i] = groups[i].signs(), nonzero[i] = 31 - __clz((i32)signs[i]);
+            const u32 size_in_bits = (width[i] - led[i]) * GROUP_NODES + led[i] * PLACE_BITS;
+            most_bits = max(most_bits, size_in_bits);
+            const u32 own = size_in_bits | nonzero[i] << 16, sum = scan_lanes(own, lane.number);
+            before[i] = sum - own, all[i] = __shfl_sync(FULL, sum, 31);
+        }
+        const auto groups_of = [&](u32 i) { return i == SOME ? (u32)__popc(live) : 32; };
+        // of the flags and what belongs to them
+        const auto head_bits = [&](u32 i) { return 1 + (changes[i] == 0 ? 0 : groups_of(i) + 2 * __popc(changes[i])); };
+#pragma unroll
+        for (u32 i = 0; i < RUNS; i++) {
+            start[i] = at;
+            at += head_bits(i) + FAR_BITS * __popc(fars[i]) + FARTHER_BITS * __popc(farthers[i]) + (all[i] & 0xffff) + (all[i] >> 16);
+        }
+        // four lanes put the flags of a run: two which groups change, two how
+        const u32 run = lane.number / 4;
+        u32 of_start = start[0], of_changes = changes[0], of_flags = flags[0], of_down = down[0], of_wide = wide[0];
+#pragma unroll
+        for (u32 i = 1; i < RUNS; i++) {
+            if (run == i) of_start = start[i], of_changes = changes[i], of_flags = flags[i], of_down = down[i], of_wide = wide[i];
+        }
+        const u64 both = of_down | (u64)of_wide << __popc(of_changes);
+        const u32 head = lane.number & 1 ? of_flags >> 31 : 1 | of_flags << 1, tail = lane.number & 1 ? (u32)(both >> 32) : (u32)both;
+        const u32 skipped = lane.number & 2 ? 1 + (SOME < RUNS && run == SOME ? (u32)__popc(live) : 32) : 0;
+        put(of_start + 32 * (lane.number & 1) + skipped, run >= RUNS || of_changes == 0 ? 0 : lane.number & 2 ? tail : head);
+#pragma unroll
+        for (u32 i = 0; i < RUNS; i++) start[i] += head_bits(i);
+        if (any_far != 0) {
+#pragma unroll
+            for (u32 i = 0; i < RUNS; i++) {
+                put(start[i] + FAR_BITS * __popc(fars[i] & lane.below), fars[i] >> lane.number & 1 ? min(distance[i], FARTHER) - 2 : 0);
+                start[i] += FAR_BITS * __popc(fars[i]);
+                if (farthers[i] == 0) continue;
+                put(start[i] + FARTHER_BITS * __popc(farthers[i] & lane.below), farthers[i] >> lane.number & 1 ? distance[i] - FARTHER : 0);
+                start[i] += FARTHER_BITS * __popc(farthers[i]);
+            }
+        }
+#pragma unroll
+        for (u32 i = 0; i < RUNS; i++) put_together<4>(start[i] + (all[i] & 0xffff) + (before[i] >> 16), signs[i] ^ 1u << nonzero[i]);
+        const bool is_wide = __any_sync(FULL, most_bits > 32), is_narrow = !__any_sync(FULL, most_bits > 16);
+#pragma unroll
+        for (u32 i = 0; i < RUNS; i++) {
+            const u32 first = start[i] + (before[i] & 0xffff), low = width[i] - led[i], place = groups[i].leader(1u << width[i] >> 1);
+            if (is_wide) {
+                put_pieces(groups[i], low, led[i], place, first);
+                continue;
+            }
+            u32 joined = groups[i].template join<8>(0, low);
+            // without the bit that leads
+            if (led[i]) joined = (joined - (1u << (low * place + low))) << PLACE_BITS | place;
+            if (is_narrow) put_together<2>(first, joined);
+            else put(first, joined);
+        }
     }
     __device__ __forceinline__ void drain() {
         if (at >= 32 * (AHEAD_WORDS - RUNS_AHEAD * RUN_WORDS)) flush(at / 32);
@@ -144,21 +181,22 @@ struct GroupReader {
         : window(window), next((const char *)((u64)stream / 16 * 16) + 16 * lane.number), end((const char *)stream + bytes),
           at((u32)((u64)stream % 16) * 8), asked(0), reference(0), skipped(at), limit(limit), broken(false) {}
 
-    // Before each run: asks for what it may read and for as much again.
-    __device__ __forceinline__ void advance() {
-        constexpr u32 PIECE = 128;
-        if (__any_sync(FULL, asked < at / 32 + RUN_WORDS + PIECE)) {
-            __syncwarp();
+    // Before each run: asks for what it may read and for a piece more, which is not waited for. Words beyond, up to SPARE of them, may be asked for when there
+    // is time to wait for what was asked for before.
+    template <u32 SPARE = 0> __device__ __forceinline__ void advance() {
+        constexpr u32 PIECE = 128, AHEAD = RUN_WORDS + PIECE + SPARE;
+        static_assert(AHEAD + PIECE <= READER_WORDS, "what is still to be read stays");
+        if (!__any_sync(FULL, asked < at / 32 + AHEAD)) return;
+        __syncwarp();
 #pragma unroll 1
-            do {
-                const i64 left = end - next;
-                const u32 count = (u32)(left < 0 ? 0 : left < 16 ? left : 16), place = asked % READER_WORDS + 4 * lane.number;
-                copy_ahead_or_zero(window + place, next, count);
-                if (place == 0) copy_ahead_or_zero(window + READER_WORDS, next, count);
-                copies_together();
-                next += 4 * PIECE, asked += PIECE;
-            } while (__any_sync(FULL, asked < at / 32 + RUN_WORDS + PIECE));
-        }
+        do {
+            const i64 left = end - next;
+            const u32 count = (u32)(left < 0 ? 0 : left < 16 ? left : 16), place = asked % READER_WORDS + 4 * lane.number;
+            copy_ahead_or_zero(window + place, next, count);
+            if (place == 0) copy_ahead_or_zero(window + READER_WORDS, next, count);
+            copies_together();
+            next += 4 * PIECE, asked += PIECE;
+        } while (__any_sync(FULL, asked < at / 32 + AHEAD));
         copies_arrived_but_one();
         __syncwarp();
     }
@@ -167,33 +205,6 @@ struct GroupReader {
         const u32 *word = window + bit / 32 % READER_WORDS;
         return __funnelshift_r(word[0], word[1], bit);
     }
-    // A run.
-    __device__ __forceinline__ void get(Group &group, u32 live) {
-        advance();
-#pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) group.q[k] = 0;
-        if (live == 0) return;
-        const u32 head = get(at) & 1;
-        if (!__any_sync(FULL, (head | reference) != 0)) {
-            at++;
-            return;
-        }
-        const u32 size = get_sizes(head, live);
-        if (!__any_sync(FULL, size > 0)) return;
-        const u32 low = size / 2, led = size % 2, own = low * GROUP_NODES + led * PLACE_BITS, sum = scan_lanes(own, lane.number), first = at + sum - own;
-        const u32 head_of_group = get(first), place = led ? head_of_group % GROUP_NODES : GROUP_NODES;
-        if (__any_sync(FULL, own > 32)) get_pieces<2>(group, low, first + led * PLACE_BITS);
-        else group.split<8>(0, low, head_of_group >> (led * PLACE_BITS));
-        group.lead(place, 1u << low);
-        at += __shfl_sync(FULL, sum, 31);
-        const u32 nonzero = group.nonzero(), nonzeros = scan_lanes(nonzero, lane.number);
-        group.take_signs(get(at + nonzeros - nonzero));
-        at += __shfl_sync(FULL, nonzeros, 31);
-        if (__any_sync(FULL, size > MOST_SIZE - 2)) {
-#pragma unroll
-            for (u32 k = 0; k < GROUP_NODES; k++) broken |= group.q[k] + limit > limit + 32767;
-        }
-    }
     template <u32 NODES> __device__ __forceinline__ void get_pieces(Group &group, u32 width, u32 bit) const {
 #pragma unroll
         for (u32 first = 0; first < GROUP_NODES; first += NODES) {
@@ -201,36 +212,76 @@ struct GroupReader {
             bit += NODES * width;
         }
     }
-    // The lane's size: 0 where it has no group. `changes`: the first bit of the run.
-    __device__ __forceinline__ u32 get_sizes(u32 changes, u32 live) {
-        const bool lives = live >> lane.number & 1;
-        if (!__any_sync(FULL, changes != 0)) {
-            at++;
-            return lives ? reference : 0;
+    // A run; `live`: the lanes that have a group, which are all if ALL.
+    template <bool ALL, class G> __device__ __forceinline__ void get(G &group, u32 live = FULL) {
+        advance();
+        // the flags are in the next 97 bits
+        const u32 *word = window + at / 32 % READER_WORDS;
+        u32 bits[4], words[5];
+#pragma unroll
+        for (u32 k = 0; k < 5; k++) words[k] = word[k];
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) bits[k] = __funnelshift_r(words[k], words[k + 1], at);
+        const bool any_changes = bits[0] & 1;
+        if (!__any_sync(FULL, live != 0 && (any_changes | (reference != 0)))) {
+            at += live != 0;
+            group.clear();
+            return;
         }
-        const u32 groups = __popc(live), flags = get(at + 1) & low_bits(groups);
-        at += 1 + groups;
-        const u32 count = __popc(flags), before = __popc(flags & low_bits(__popc(live & lane.below)));
-        const bool changed = lives & (flags >> __popc(live & lane.below) & 1);
-        const u32 down = get(at) >> before & 1, wide = get(at + count) & low_bits(count);
-        at += 2 * count;
-        u32 change = changed;
+        const u32 groups = ALL ? 32 : __popc(live), own_group = ALL ? lane.number : __popc(live & lane.below);
+        const bool lives = ALL || (live >> lane.number & 1);
+        const u32 flags = any_changes ? __funnelshift_r(bits[0], bits[1], 1) & (ALL ? FULL : low_bits(groups)) : 0, count = __popc(flags);
+        // behind the flags, which may be 31 or 32
+        const bool long_flags = groups > 30;
+        const u32 down = __funnelshift_r(long_flags ? bits[1] : bits[0], long_flags ? bits[2] : bits[1], 1 + groups);
+        const u32 behind = __funnelshift_r(long_flags ? bits[2] : bits[1], long_flags ? bits[3] : bits[2], 1 + groups);
+        const u32 wide = (u32)(((u64)behind << 32 | down) >> count) & low_bits(count);
+        const u32 before = __popc(flags & (ALL ? lane.below : low_bits(own_group)));
+        const bool changed = lives & (flags >> own_group & 1);
+        // all changes as if they were of 1
+        u32 size = reference + before + changed - 2 * __popc(down & low_bits(before + changed));
+        at += any_changes ? 1 + groups + 2 * count : 1;
         if (__any_sync(FULL, wide != 0)) {
             const bool far = changed & (wide >> before & 1);
-            const u32 more = get(at + FAR_BITS * __popc(wide & low_bits(before))) & low_bits(FAR_BITS);
-            change = far ? more + 2 : change;
+            u32 more = (get(at + FAR_BITS * __popc(wide & low_bits(before))) & low_bits(FAR_BITS)) + 1;
             at += FAR_BITS * __popc(wide);
-            const bool is_farther = far & (change == FARTHER);
+            const bool is_farther = far & (more == FARTHER - 1);
             const u32 farther = __ballot_sync(FULL, is_farther), rest = get(at + FARTHER_BITS * __popc(farther & lane.below)) & low_bits(FARTHER_BITS);
-            if (is_farther) change += rest;
+            if (is_farther) more += rest;
             at += FARTHER_BITS * __popc(farther);
+            size += scan_lanes(far ? (down >> before & 1 ? 0 - more : more) : 0, lane.number);
         }
-        const u32 size = reference + scan_lanes(changed && down ? 0 - change : change, lane.number);
-        const bool none = lives & (size > MOST_SIZE);
-        broken |= none;
-        reference = __shfl_sync(FULL, size, __ffs((i32)live) - 1);
+        broken |= lives & (size > MOST_SIZE);
+        reference = __shfl_sync(FULL, size, ALL ? 0 : __ffs((i32)live) - 1);
         reference = reference > MOST_SIZE ? 0 : reference;
-        return lives & !none ? size : 0;
+        size = lives & (size <= MOST_SIZE) ? size : 0;
+        const u32 low = size / 2, led = size % 2, own = low * GROUP_NODES + led * PLACE_BITS, sum = scan_lanes(own, lane.number), first = at + sum - own;
+        at += __shfl_sync(FULL, sum, 31);
+        const u32 head = get(first), place = head % GROUP_NODES;
+        if (!__any_sync(FULL, own > 32)) {
+            // four bits a magnitude
+            u32 nibbles = head >> led * PLACE_BITS;
+            nibbles = select_bits(0x0000ffff, nibbles, nibbles << (16 - 4 * low));
+            nibbles = select_bits(0x00ff00ff, nibbles, nibbles << (8 - 2 * low));
+            nibbles = select_bits(0x0f0f0f0f, nibbles, nibbles << (4 - low));
+            nibbles = (nibbles & ((0x11111111u << low) - 0x11111111u)) | led << (4 * place + low);
+            const u32 nonzero = (((nibbles & 0x77777777) + 0x77777777) | nibbles) >> 3 & 0x11111111;
+            const u32 count_of_signs = __popc(nonzero), signs = scan_lanes(count_of_signs, lane.number);
+            group.take(SignedBytes(nibbles, nonzero * 0x11111110, get(at + signs - count_of_signs)));
+            at += __shfl_sync(FULL, signs, 31);
+        } else {
+            Group wider;
+            get_pieces<2>(wider, low, first + led * PLACE_BITS);
+            wider.lead(led ? place : GROUP_NODES, 1u << low);
+            const u32 nonzero = wider.nonzero(), nonzeros = scan_lanes(nonzero, lane.number);
+            wider.take_signs(get(at + nonzeros - nonzero));
+            at += __shfl_sync(FULL, nonzeros, 31);
+            if (__any_sync(FULL, size > MOST_SIZE - 2)) {
+#pragma unroll
+                for (u32 k = 0; k < GROUP_NODES; k++) broken |= wider.q[k] + limit > limit + 32767;
+            }
+            group.take(wider);
+        }
     }
     // Whether the stream ends where its runs do, and all widths and symbols were some. For the whole warp.
     __device__ __forceinline__ bool finish(u32 bytes) const { return !__any_sync(FULL, broken) && bytes <= (at - skipped + 7) / 8; }

@@ -117,7 +117,7 @@ __device__ __forceinline__ void unpack_stream(const GroupsArguments &a, const Ti
         const bool alive = places.live();
         const u32 live = __ballot_sync(FULL, alive);
         Group group;
-        reader.get(group, live);
+        reader.get<false>(group, live);
 #pragma unroll
         for (u32 k = 0; k < GROUP_NODES; k++) lowest = min(lowest, group.q[k]);
         if (__all_sync(FULL, !alive || places.full())) {

@@ -11,18 +11,42 @@ use crate::transform::pyramid::Real;
 use crate::transform::pyramid::plan::TilePlan;
 use crate::volume::DType;
 
-/// As in bands.cuh: weights of a new node, rows of a lane, steps in shared memory, and old rows of 0 around those of a plane.
+/// As in bands_memory.cuh: weights of a new node.
 const MOST_POINTS: usize = 6;
-const ROWS: usize = 4;
-const STAGES: usize = 4;
-const PADDING: usize = 4;
-/// Words of a warp, as in groups.cuh: a writer's buffer, a reader's window.
-const WRITER_WORDS: usize = 768;
-const READER_WORDS: usize = 512 + 4;
+
+/// A kernel of bands, as in bands_encode.cu and bands_decode.cu: what it does and for which tiles, its name, the shared memory of a block in bytes, threads
+/// of a block, and blocks of a multiprocessor at most, by its registers.
+struct BandKernel {
+    encode: bool,
+    side: u32,
+    dtype: DType,
+    name: &'static str,
+    shared: usize,
+    threads: u32,
+    blocks: usize,
+}
+
+#[rustfmt::skip]
+const KERNELS: [BandKernel; 8] = [
+    BandKernel { encode: true, side: 32, dtype: DType::F32, name: "encode_bands_32_f32", shared: 85072, threads: 256, blocks: 2 },
+    BandKernel { encode: true, side: 16, dtype: DType::F32, name: "encode_bands_16_f32", shared: 22736, threads: 64, blocks: 8 },
+    BandKernel { encode: true, side: 32, dtype: DType::F64, name: "encode_bands_32_f64", shared: 145552, threads: 256, blocks: 1 },
+    BandKernel { encode: true, side: 16, dtype: DType::F64, name: "encode_bands_16_f64", shared: 39312, threads: 64, blocks: 5 },
+    BandKernel { encode: false, side: 32, dtype: DType::F32, name: "decode_bands_32_f32", shared: 33616, threads: 256, blocks: 3 },
+    BandKernel { encode: false, side: 16, dtype: DType::F32, name: "decode_bands_16_f32", shared: 9328, threads: 64, blocks: 8 },
+    BandKernel { encode: false, side: 32, dtype: DType::F64, name: "decode_bands_32_f64", shared: 50704, threads: 256, blocks: 1 },
+    BandKernel { encode: false, side: 16, dtype: DType::F64, name: "decode_bands_16_f64", shared: 14512, threads: 64, blocks: 5 },
+];
+
+/// Of tiles of `side`: the kernel that encodes them, or the one that decodes them.
+fn kernel(encode: bool, side: u32, dtype: DType) -> Option<&'static BandKernel> {
+    KERNELS.iter().find(|kernel| (kernel.encode, kernel.side, kernel.dtype) == (encode, side, dtype))
+}
 
 /// The kernels of bands for the whole tiles of a frame.
 pub struct Bands {
-    side: usize,
+    encode: &'static BandKernel,
+    decode: &'static BandKernel,
     weights: Buffer,
     list: Buffer,
     count: u32,
@@ -31,10 +55,11 @@ pub struct Bands {
 impl Bands {
     /// None where there are no kernels for such tiles, or shared memory is too small for them.
     pub fn new<T: Real>(gpu: &Gpu, plan: &TilePlan<T>, whole: &WholeTiles) -> Result<Option<Self>> {
-        let side = whole.side as usize;
-        let mut bands = Self { side, weights: Buffer::default(), list: Buffer::default(), count: 0 };
-        let fits = [true, false].iter().all(|&encode| bands.shared_bytes(T::BYTES, encode) <= gpu.shared_per_block);
-        let Some(weights) = weights(plan).filter(|_| side > 8 && fits) else { return Ok(None) };
+        let [encode, decode] = [true, false].map(|encode| kernel(encode, whole.side as u32, T::DTYPE));
+        let (Some(encode), Some(decode)) = (encode, decode) else { return Ok(None) };
+        let fits = encode.shared.max(decode.shared) <= gpu.shared_per_block;
+        let Some(weights) = weights(plan).filter(|_| fits) else { return Ok(None) };
+        let mut bands = Self { encode, decode, weights: Buffer::default(), list: Buffer::default(), count: 0 };
         let address = bands.weights.reserve(gpu, size_of_val(&weights[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(address, &weights)? };
@@ -47,21 +72,6 @@ impl Bands {
         let address = self.list.reserve(gpu, size_of_val(&tiles[..]))?;
         // SAFETY: just reserved for exactly this list.
         unsafe { gpu.upload(address, &tiles) }
-    }
-    fn warps(&self) -> usize {
-        self.side / ROWS / (32 / self.side)
-    }
-    /// Shared memory of a block: `BandMemory`, and what each warp reads or writes.
-    fn shared_bytes(&self, value: usize, encode: bool) -> usize {
-        let (side, old) = (self.side, self.side / 2 + 1);
-        let plane = if encode { side * side } else { 4 };
-        let stage = value * (2 * plane + (old * old).next_multiple_of(4));
-        let rows = value * 2 * (old + PADDING) * side;
-        let quantizers = (side / 8).pow(3) * 4 * value;
-        let weights = value * side / 2 * 8;
-        let words = if encode { WRITER_WORDS } else { READER_WORDS };
-        let memory = STAGES * stage + rows + quantizers + weights + size_of::<u32>();
-        memory.next_multiple_of(16) + 4 * words * self.warps()
     }
 }
 
@@ -103,30 +113,37 @@ impl<T: Real> Pyramid<T> {
             hi: narrow(work.hi),
             groups: groups.arguments(gpu, &self.coding, T::BYTES),
         };
-        let name = match (work.encode, bands.side, T::DTYPE) {
-            (true, 16, DType::F32) => "encode_bands_16_f32",
-            (true, 16, DType::F64) => "encode_bands_16_f64",
-            (true, _, DType::F32) => "encode_bands_32_f32",
-            (true, _, DType::F64) => "encode_bands_32_f64",
-            (false, 16, DType::F32) => "decode_bands_16_f32",
-            (false, 16, DType::F64) => "decode_bands_16_f64",
-            (false, _, DType::F32) => "decode_bands_32_f32",
-            (false, _, DType::F64) => "decode_bands_32_f64",
-        };
-        let shared = bands.shared_bytes(T::BYTES, work.encode);
-        // launch bounds of the kernels; each block also takes 1 KiB for the system
-        let most = match (bands.side, T::DTYPE) {
-            (16, DType::F32) => 8,
-            (16, DType::F64) => 5,
-            (_, DType::F32) => 2,
-            (_, DType::F64) => 1,
-        };
-        let blocks = gpu.multiprocessors * (gpu.shared_per_multiprocessor / (shared + 1024)).clamp(1, most) as u32;
+        let kernel = if work.encode { bands.encode } else { bands.decode };
+        // each block also takes 1 KiB for the system
+        let fitting = gpu.shared_per_multiprocessor / (kernel.shared + 1024);
+        let blocks = gpu.multiprocessors * fitting.clamp(1, kernel.blocks) as u32;
         let left_out = groups.left_out(gpu);
         // SAFETY: all buffers were reserved for this worklist and the frame's extents.
         unsafe {
-            gpu.launch(name, bands.count.min(blocks), 32 * bands.warps() as u32, shared, &arguments)?;
+            gpu.launch(kernel.name, bands.count.min(blocks), kernel.threads, kernel.shared, &arguments)?;
         }
         self.run_any(gpu, 0, work, (left_out.0, bands.count), left_out.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The compiler of the kernels compares these with the true sizes.
+    #[test]
+    fn kernels_are_as_in_their_sources() {
+        for BandKernel { encode, side, dtype, name, shared, threads, blocks } in &KERNELS {
+            let source = match encode {
+                true => include_str!("../../../../kernels/bands_encode.cu"),
+                false => include_str!("../../../../kernels/bands_decode.cu"),
+            };
+            let real = if *dtype == DType::F32 { "float" } else { "double" };
+            let (bytes, bounds) = (
+                format!("BAND_BYTES<{real}, {side}, {encode}> == {shared},"),
+                format!("({threads}, {blocks}) {name}(const"),
+            );
+            assert!(source.contains(&bytes) && source.contains(&bounds), "{name}");
+        }
     }
 }

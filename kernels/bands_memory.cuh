@@ -1,0 +1,192 @@
+// Step 0 of whole tiles in axis order: what its kernels take, and the values of a tile in shared memory.
+#pragma once
+#include "groups_streams.cuh"
+
+// A tile of the list: its number, and its first node of each axis.
+struct __align__(16) BandTile {
+    u32 number;
+    u32 at[3];
+};
+
+template <class T> struct BandArguments {
+    // Encoding: the frame's values (in a slab: where they would start). C order.
+    const T *values;
+    // Decoding: the box lo..hi.
+    T *result;
+    // Rebuilt nodes of S(1) of the tiles, in the order of the list. C order.
+    const T *coarse;
+    const u8 *tiers;
+    // For step 0.
+    const Quantizer<T> *quantizers;
+    const BandTile *list;
+    // For 2, 4 and 6 points: weight k of the new node between old nodes j and j + 1 at 6 j + k; 0 for an old node that does not exist.
+    const T *weights;
+    u32 list_count, tier_count;
+    u32 n[3], blocks[3], lo[3], hi[3];
+    GroupsArguments groups;
+};
+
+constexpr u32 BAND_ROWS = 4, MOST_POINTS = 6;
+// Old planes of a slab, whose values are in shared memory or on their way there, and as many new ones. Old planes that are done between two barriers:
+// decoding, more blocks with fewer registers are faster.
+constexpr u32 STAGES = 4;
+template <bool ENCODE> constexpr u32 BATCH = ENCODE ? 4 : 2;
+
+// All copies but those of the last COUNT calls of `copies_together` are there.
+template <u32 COUNT> __device__ __forceinline__ void copies_arrived_but() {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("cp.async.wait_group %0;" ::"n"(COUNT) : "memory");
+#endif
+}
+
+template <u32 K> struct Number {
+    static constexpr u32 value = K;
+};
+// Calls f(Number<K>()) for each K below COUNT.
+template <u32 COUNT, u32 K = 0, class F> __device__ __forceinline__ void each(F f) {
+    if constexpr (K < COUNT) {
+        f(Number<K>());
+        each<COUNT, K + 1>(f);
+    }
+}
+
+template <u32 SIDE> struct BandShape {
+    // Quads of rows side by side in a warp; warps of a block.
+    static constexpr u32 QUADS = 32 / SIDE, WARPS = SIDE / BAND_ROWS / QUADS, THREADS = 32 * WARPS;
+    // Nodes of an axis that are in S(1); eights of the walk.
+    static constexpr u32 OLD = SIDE / 2 + 1, SLABS = SIDE / 8, BLOCKS = SLABS * SLABS * SLABS, PLANE = SIDE * SIDE;
+};
+
+// What a step needs: an old plane, a new one, and the nodes of S(1) of the old one.
+template <class T, u32 SIDE, bool ENCODE> struct BandStage {
+    typedef BandShape<SIDE> Shape;
+    static constexpr u32 VALUES = ENCODE ? Shape::PLANE : 4;
+    __align__(16) T old[VALUES];
+    T fresh[VALUES], coarse[(Shape::OLD * Shape::OLD + 3) / 4 * 4];
+};
+
+// Shared memory of a block.
+template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
+    typedef BandShape<SIDE> Shape;
+    struct __align__(16) Padded {
+        Quantizer<T> of;
+    };
+    BandStage<T, SIDE, ENCODE> stages[STAGES];
+    // Old rows of the planes of two batches, with rows of 0 around them.
+    static constexpr u32 PAD = MOST_POINTS / 2 - 1, ROWS = (Shape::OLD + 2 * PAD) * SIDE;
+    T rows[2 * BATCH<ENCODE>][ROWS];
+    // By walk, rows and last axis.
+    Padded quantizers[Shape::BLOCKS];
+    // Of the new nodes of an axis.
+    T weights[SIDE / 2][8];
+    // The tile at hand cannot be done here.
+    u32 failed;
+
+    __device__ __forceinline__ void clear() {
+        for (u32 i = threadIdx.x; i < 2 * BATCH<ENCODE> * ROWS; i += blockDim.x) rows[0][i] = 0;
+    }
+    // Quantizers and weights of a tile whose chunk chose so.
+    __device__ __forceinline__ void fill(const BandArguments<T> &a, const BandTile &tile, Choice choice) {
+        constexpr u32 EDGE = Shape::SLABS;
+        const bool along_rows = choice.favoured() == 2;
+        for (u32 i = threadIdx.x; i < Shape::BLOCKS; i += blockDim.x) {
+            const u32 walk = i / (EDGE * EDGE), row = i / EDGE % EDGE, z = along_rows ? row : walk, y = along_rows ? walk : row;
+            const u64 from = ((u64)(tile.at[0] / 8 + z) * a.blocks[1] + tile.at[1] / 8 + y) * a.blocks[2] + tile.at[2] / 8 + i % EDGE;
+            quantizers[i].of = a.quantizers[a.tier_count == 1 ? 0 : a.tiers[from]];
+        }
+        if (threadIdx.x == 0) failed = 0;
+        const T *of_points = a.weights + choice.points() * MOST_POINTS * (SIDE / 2);
+        for (u32 i = threadIdx.x; i < MOST_POINTS * (SIDE / 2); i += blockDim.x) weights[i / MOST_POINTS][i % MOST_POINTS] = of_points[i];
+    }
+};
+
+// Words of a warp behind that, for its stream, and all shared memory of a block.
+template <bool ENCODE> constexpr u32 BAND_WORDS = ENCODE ? WRITER_WORDS : READER_WORDS + 4;
+template <class T, u32 SIDE, bool ENCODE>
+constexpr u32 BAND_BYTES = (u32)sizeof(BandMemory<T, SIDE, ENCODE>) + BandShape<SIDE>::WARPS * 4 * BAND_WORDS<ENCODE>;
+
+// The values of a tile on their way to shared memory, a batch after the other. A warp asks for its own rows only.
+template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
+    typedef BandShape<SIDE> Shape;
+    typedef BandMemory<T, SIDE, ENCODE> Memory;
+    typedef BandStage<T, SIDE, ENCODE> Stage;
+    static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
+    static constexpr u32 OLD = Shape::OLD, FRESH = Stage::VALUES;
+
+    Memory &memory;
+    // The lane's first piece of a plane, and its first node of S(1), both in the first stage.
+    T *piece, *node;
+    // The piece of the next old and the next new plane; the node of the first old row of plane 0.
+    const T *old, *fresh, *coarse;
+    u64 pair_stride, turn_stride;
+    // From that node to the next old row's and to the next old plane's.
+    u32 coarse_row, coarse_stride;
+    // All rows begin at multiples of 16 bytes; there is a node of S(1) at the lane's x, and one in the last row.
+    bool aligned, owns, owns_last;
+
+    __device__ __forceinline__ BandLoader(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows) : memory(memory) {
+        const u64 plane = (u64)a.n[1] * a.n[2], row_stride = along_rows ? plane : a.n[2];
+        pair_stride = 2 * (along_rows ? a.n[2] : plane);
+        turn_stride = row_stride * (32 / PIECES);
+        keep(pair_stride);
+        const u32 first = threadIdx.x / 32 * (32 * TURNS) + threadIdx.x % 32;
+        piece = memory.stages[0].old + (ENCODE ? first * VECTOR : 0);
+        if (ENCODE) {
+            old = a.values + tile.at[0] * plane + (u64)tile.at[1] * a.n[2] + tile.at[2] + first / PIECES * row_stride + first % PIECES * VECTOR;
+            fresh = old + pair_stride / 2;
+            keep_global(old);
+            keep_global(fresh);
+            aligned = a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0;
+        }
+        const u32 x = threadIdx.x % SIDE, quad = threadIdx.x / SIDE, column = (x + 1) / 2;
+        coarse_row = along_rows ? OLD * OLD : OLD;
+        owns = x % 2 == 0 || x == SIDE - 1, owns_last = owns && quad == SIDE / BAND_ROWS - 1;
+        node = memory.stages[0].coarse + 2 * quad * OLD + column;
+        coarse_stride = along_rows ? OLD : OLD * OLD;
+        keep(coarse_stride);
+        coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
+        keep_global(coarse);
+    }
+    __device__ __forceinline__ void copy(T *to, const T *from) const {
+#pragma unroll
+        for (u32 i = 0; i < TURNS; i++) {
+            if (aligned) {
+                copy_ahead<16>(to + 32 * VECTOR * i, from + turn_stride * i);
+            } else {
+#pragma unroll 1
+                for (u32 m = 0; m < VECTOR; m++) copy_ahead<sizeof(T)>(to + 32 * VECTOR * i + m, from + turn_stride * i + m);
+            }
+        }
+    }
+    // Asks for the old planes of a batch and their nodes of S(1).
+    template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
+        each<BATCH<ENCODE>>([&](auto k) {
+            constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
+            const u32 plane = STAGES * slab + K;
+            if (plane >= OLD) return;
+            if (ENCODE) {
+                // the last one is the neighbour of the new plane before it
+                copy(piece + AT, K == 0 && plane == OLD - 1 ? old - pair_stride / 2 : old);
+                old += pair_stride;
+            }
+            if (owns) {
+                copy_ahead<sizeof(T)>(node + AT, coarse);
+                copy_ahead<sizeof(T)>(node + AT + OLD, advance<1>(coarse, coarse_row));
+                if (owns_last) copy_ahead<sizeof(T)>(node + AT + 2 * OLD, advance<2>(coarse, coarse_row));
+            }
+            coarse = advance<1>(coarse, coarse_stride);
+        });
+        copies_together();
+    }
+    // Asks for the new planes that a batch does.
+    template <u32 LAG, u32 FIRST> __device__ __forceinline__ void ask_new(u32 slab) {
+        if (!ENCODE) return;
+        each<BATCH<ENCODE>>([&](auto k) {
+            constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
+            if ((K < LAG && slab == 0) || STAGES * slab + K >= OLD - 2 + LAG) return;
+            copy(piece + AT + FRESH, fresh);
+            fresh += pair_stride;
+        });
+        copies_together();
+    }
+};
