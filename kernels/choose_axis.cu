@@ -55,6 +55,9 @@ __device__ __forceinline__ u64 cost_in_order(const u32 (&costs)[3], u32 active, 
     return cost;
 }
 
+// Threads that go through the columns of a sample; a block has some of them, which share the planes.
+constexpr u32 COLUMN_THREADS = 160;
+
 // One block a chunk.
 template <class T> __device__ void choose_in_order(const ChooseArguments<T> &a) {
     __shared__ u32 costs[POINT_CHOICES][3];
@@ -72,13 +75,13 @@ template <class T> __device__ void choose_in_order(const ChooseArguments<T> &a) 
         if (begin + threadIdx.x < end) stage[threadIdx.x].take(chunk.probes[0][begin + threadIdx.x]);
         __syncthreads();
 #pragma unroll 1
-        for (u32 i = threadIdx.x; i < columns; i += blockDim.x) {
+        for (u32 i = threadIdx.x % COLUMN_THREADS; i < columns; i += COLUMN_THREADS) {
             Compact<T> along_y, along_x;
             along_y.take(chunk.probes[1][i / chunk.count[2]]);
             along_x.take(chunk.probes[2][i % chunk.count[2]]);
             const u32 y = chunk.place[1] * a.side + along_y.at, x = chunk.place[2] * a.side + along_x.at, first = chunk.place[0] * a.side;
 #pragma unroll 1
-            for (u32 k = 0; k < end - begin; k++) {
+            for (u32 k = threadIdx.x / COLUMN_THREADS; k < end - begin; k += blockDim.x / COLUMN_THREADS) {
                 const Compact<T> &along_z = stage[k];
                 const u32 position = first + along_z.at;
                 const T *node = a.values + position * plane + y * row + x;
@@ -114,5 +117,5 @@ template <class T> __device__ void choose_in_order(const ChooseArguments<T> &a) 
     a.choices[blockIdx.x] = (u8)(Choice::IN_ORDER + best + (fine ? Choice::FINE : 0));
 }
 
-extern "C" __global__ void __launch_bounds__(160, 4) choose_in_order_f32(const ChooseArguments<float> a) { choose_in_order<float>(a); }
-extern "C" __global__ void __launch_bounds__(160) choose_in_order_f64(const ChooseArguments<double> a) { choose_in_order<double>(a); }
+extern "C" __global__ void __launch_bounds__(320, 2) choose_in_order_f32(const ChooseArguments<float> a) { choose_in_order<float>(a); }
+extern "C" __global__ void __launch_bounds__(320) choose_in_order_f64(const ChooseArguments<double> a) { choose_in_order<double>(a); }

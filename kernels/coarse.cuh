@@ -18,7 +18,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
     using Base::tiers;
     using Base::v;
     static constexpr u32 TOGETHER = TILES, THREADS = GROUP;
-    static constexpr u32 NODES = Axis::NODES, COLUMNS = NODES * NODES, ALL = COLUMNS * NODES, SYMBOLS = symbols_before<SIDE>(SIDE / 2);
+    static constexpr u32 NODES = Axis::NODES, COLUMNS = NODES * NODES, ALL = COLUMNS * NODES;
     static constexpr u32 EDGE = SIDE / 8, BLOCKS = EDGE * EDGE * EDGE, PLACES = (TILES * ALL + 7) / 8 * 8;
     // Threads that move what belongs to a tile, and how many of its corners each.
     static constexpr u32 MOVERS = GROUP / TILES, CORNERS = MOVERS < 8 ? 8 / MOVERS : 1;
@@ -30,13 +30,14 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
     const u32 *numbers;
     u32 taking;
     Choice choice;
-    // The coded node at each place of a tile.
+    // The coded node at each place of a tile; its symbols, with what lies between the units.
     const u16 *coded_at;
+    const u32 symbols;
     const CoarseColumn *columns;
 
     __device__ CoarseTiles(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns)
-        : Base(a, a.shapes[a.coarse_shape], thread, memory, PLACES, TILES * SYMBOLS), numbers(nullptr), taking(0), choice{0},
-          coded_at(a.coded_at + this->shape.coded_at), columns(columns) {}
+        : Base(a, a.shapes[a.coarse_shape], thread, memory, PLACES, TILES * a.shapes[a.coarse_shape].nodes), numbers(nullptr), taking(0), choice{0},
+          coded_at(a.coded_at + this->shape.coded_at), symbols(this->shape.nodes), columns(columns) {}
     static __device__ __forceinline__ void sync() {
         if (GROUP == 32) __syncwarp();
         else __syncthreads();
@@ -91,9 +92,9 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         }
     }
     // Calls f(number) for the pieces of 16 bytes of a tile's symbols, with what lies between the units.
-    template <class F> static __device__ __forceinline__ void each_piece(u32 mover, F f) {
+    template <class F> __device__ __forceinline__ void each_piece(u32 mover, F f) const {
 #pragma unroll 4
-        for (u32 i = mover; i < SYMBOLS / 8; i += MOVERS) f(i);
+        for (u32 i = mover; i < symbols / 8; i += MOVERS) f(i);
     }
     // The tiles from number `first` of the list on.
     __device__ __forceinline__ void store(u32 first) const {
@@ -129,11 +130,11 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
     // Quantizes or rebuilds the nodes of a line from their predictions.
     template <u32 N> __device__ __forceinline__ void visit(const CoarseLine &line, const T (&p)[N], const Quantizer<T> (&of_block)[EDGE]) {
         T *const values = v + line.place + (N + 1) * line.stride, known[N];
-        i16 *const symbols = q + line.tile * SYMBOLS, known_symbols[N];
+        i16 *const of_tile = q + line.tile * symbols, known_symbols[N];
         unroll<N>([&](auto k) {
             constexpr u32 K = decltype(k)::value;
             if (ENCODE) known[K] = values[K * line.stride];
-            else known_symbols[K] = symbols[line.coded(K)];
+            else known_symbols[K] = of_tile[line.coded(K)];
         });
         bool exact = false;
         unroll<N>([&](auto k) {
@@ -142,7 +143,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
             i16 symbol = known_symbols[K];
             take(value, symbol, p[K], of_block[block], exact);
             values[K * line.stride] = value;
-            if (ENCODE) symbols[line.coded(K)] = symbol;
+            if (ENCODE) of_tile[line.coded(K)] = symbol;
         });
         if (exact) put_exact<N>(line, p, known, of_block);
     }
@@ -154,7 +155,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
 #pragma unroll 1
         for (u32 k = 0; k < N; k++) {
             const u32 coded = line.coded(k);
-            i16 &symbol = q[line.tile * SYMBOLS + coded];
+            i16 &symbol = q[line.tile * symbols + coded];
             T &value = v[line.place + (N + 1 + k) * line.stride];
             if (ENCODE) {
                 Quantizer<T> z = of_block[0];
@@ -191,7 +192,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         const u32 own = thread / MOVERS, mover = thread % MOVERS;
         const bool exists = tile.start != NO_SYMBOLS;
         const uint4 *global = (const uint4 *)(a.q + tile.start);
-        uint4 *shared = (uint4 *)(q + own * SYMBOLS);
+        uint4 *shared = (uint4 *)(q + own * symbols);
         u32 chosen = NO_TILE;
         T corners[CORNERS] = {};
         if (exists) {

@@ -95,7 +95,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
         for (u32 t = 0; t < TILES; t++) {
             if (!(taking >> t & 1)) continue;
             typename Work::Base memory = *this;
-            memory.v += t * ALL, memory.q += t * Base::SYMBOLS, memory.tiers += t * BLOCKS;
+            memory.v += t * ALL, memory.q += t * this->symbols, memory.tiers += t * BLOCKS;
             Work(memory, a.tiles[this->numbers[t]]).sweep_steps(1);
         }
     }

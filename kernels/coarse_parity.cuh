@@ -34,11 +34,13 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarsePar
         typedef CoarseStep<SIDE, N> Grid;
         constexpr u32 LINES = Grid::lines(CROSS);
         const Stencil<T, POINTS> *all = this->template stencils<POINTS>();
+        // the number of the step's first node
+        const u32 before = coded_at[N + 1];
         const Step *step = a.steps + shape.first_step + 3 * (Grid::NUMBER - 1);
 #pragma unroll 1
         for (u32 n = thread; n < TILES * LINES; n += GROUP) {
             if (!(taking >> (n / LINES) & 1)) continue;
-            ParityLine line = Grid::template line<CROSS>(n / LINES, n % LINES);
+            ParityLine line = Grid::template line<CROSS>(n / LINES, n % LINES, before);
             // there the step has several units
             if constexpr (N > 4) this->look_up_symbols(line, N);
             Quantizer<T> of_block[EDGE];

@@ -53,28 +53,6 @@ template <class F> __host__ __device__ constexpr u64 nibbles(u32 count, F of) {
     return all;
 }
 
-// Symbols of the units of the step that adds n nodes of an axis, each unit padded to a multiple of 8.
-template <u32 SIDE> __host__ __device__ constexpr u32 symbols_of_step(u32 n) {
-    // units of an axis: boxes of 16 nodes at step 1, twice as wide from one step to the next
-    const u32 units = n > 4 ? n / 4 : 1, inside = n / units;
-    u32 sum = 0;
-    for (u32 unit = 0; unit < units * units * units; unit++) {
-        u32 old = 1, all = 1;
-        for (u32 at = unit, axis = 0; axis < 3; axis++, at /= units) {
-            const u32 more = at % units == units - 1 ? 1 : 0;
-            old *= inside + more, all *= 2 * inside + more;
-        }
-        sum += (all - old + 7) / 8 * 8;
-    }
-    return sum;
-}
-// Of all steps that add fewer than n nodes of an axis.
-template <u32 SIDE> __host__ __device__ constexpr u32 symbols_before(u32 n) {
-    u32 sum = 0;
-    for (u32 k = 1; k < n; k *= 2) sum += symbols_of_step<SIDE>(k);
-    return sum;
-}
-
 // Nodes of a step that are new on one axis and alike on the others.
 struct CoarseLine {
     u32 tile;
@@ -100,7 +78,7 @@ template <u32 SIDE, u32 N> struct CoarseStep {
         while (HALF >> step) step++;
         return step;
     }
-    static constexpr u32 NUMBER = number(), SYMBOLS_BEFORE = symbols_before<SIDE>(N);
+    static constexpr u32 NUMBER = number();
     // The position of the node at `at` of the step, old ones at even places.
     static __host__ __device__ constexpr u32 position(u32 at) { return Axis::position(at * HALF); }
     static __host__ __device__ constexpr u32 old_rank(u32 k) { return Axis::rank(2 * k * HALF); }
@@ -119,7 +97,8 @@ template <u32 SIDE, u32 N> struct CoarseStep {
     static constexpr u32 BY_PLANE = 2 * NODES * NODES - PLANE, BY_ROW = 2 * NODES, BY_OLD_ROW = BY_ROW - OLD;
     // Lines whose nodes are new on CROSS + 1 axes: along each axis; along the first of two; along the first.
     static __host__ __device__ constexpr u32 lines(u32 cross) { return cross == 0 ? 3 * OLD * OLD : cross == 1 ? 3 * N * OLD : N * N; }
-    template <u32 CROSS> static __device__ __forceinline__ ParityLine line(u32 tile, u32 n) {
+    // `before`: coded nodes before those of the step.
+    template <u32 CROSS> static __device__ __forceinline__ ParityLine line(u32 tile, u32 n, u32 before) {
         ParityLine line{};
         line.tile = tile;
         if (CROSS == 0) {
@@ -142,7 +121,7 @@ template <u32 SIDE, u32 N> struct CoarseStep {
             line.symbol = NODES * NODES + NODES + 1 - PLANE + i * BY_ROW + j * 2;
         }
         line.place += tile * (Z * Y);
-        line.symbol += SYMBOLS_BEFORE;
+        line.symbol += before;
         line.stride = stride(line.axis), line.apart = pick(line.axis, BY_PLANE, BY_OLD_ROW, 1);
         return line;
     }

@@ -1,5 +1,5 @@
 // The corner arrays of the pyramid, all at once: each node's value and tier come straight from the array that has them.
-#include "common.cuh"
+#include "element.cuh"
 
 // Arrays after the frame at most: each is a quarter as long or less on every axis that is left.
 constexpr u32 MOST_ARRAYS = 16;
@@ -22,8 +22,12 @@ struct CornersArguments {
     const void *values;
     u32 n[3], blocks[3];
     u32 from, array_count;
-    // Of a tile.
-    u32 side, unused;
+    // Of a tile. Whether the last array, whose nodes need no others, is quantized as well.
+    u32 side, with_last;
+    // For that, on its level, and where its symbols and deltas go.
+    const void *quantizers;
+    i16 *q;
+    void *delta;
     CornerArray arrays[MOST_ARRAYS];
 };
 
@@ -49,7 +53,14 @@ template <class T> __device__ __forceinline__ void gather(const CornersArguments
 #pragma unroll
         for (u32 axis = 0; axis < 3; axis++) at[axis] = before(at[axis], a.side, finer[axis]);
     }
-    array.tiers[i] = a.tiers[((u64)(at[0] >> 3) * a.blocks[1] + (at[1] >> 3)) * a.blocks[2] + (at[2] >> 3)];
+    const u8 tier = a.tiers[((u64)(at[0] >> 3) * a.blocks[1] + (at[1] >> 3)) * a.blocks[2] + (at[2] >> 3)];
+    array.tiers[i] = tier;
+    if (!a.with_last || k + 1 < a.array_count) return;
+    T u = ((T *)array.values)[i];
+    i16 symbol;
+    if (!quantize(u, (T)0, ((const Quantizer<T> *)a.quantizers)[tier], symbol)) ((typename Real<T>::Bits *)a.delta)[i] = delta_of(u, (T)0);
+    a.q[i] = symbol;
+    ((T *)array.values)[i] = u;
 }
 
 extern "C" __global__ void __launch_bounds__(128) gather_corners_f32(const CornersArguments a) { gather<float>(a); }

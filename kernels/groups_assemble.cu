@@ -3,13 +3,13 @@
 
 // Every chunk starts one byte before a multiple of this, so that its payload, after the choice, is aligned.
 constexpr u32 ALIGNMENT = 16;
-constexpr u32 THREADS = 512;
+constexpr u32 THREADS = 256, WARPS = THREADS / 32;
 // In the first byte of a payload: there are exact nodes.
 constexpr u32 HAS_EXACT = 128;
 // Bits of the numbers of a table at most: of any, and of one that an encoder writes.
 constexpr u32 MOST_BITS = 31, WRITTEN_BITS = 16;
-// Threads that copy bytes together, and words that each has under way.
-constexpr u32 COPYING = 8, BATCH = 4;
+// Words that a thread has under way while it copies.
+constexpr u32 BATCH = 4;
 
 // Bytes of a table of a number of each stream, with the byte in front of it.
 __device__ __forceinline__ u32 table_bytes(u32 bits, u32 streams) { return 1 + (bits * streams + 7) / 8; }
@@ -30,16 +30,35 @@ struct Layout {
 
 // The place of the payload of chunk `own`, and of the end of all chunks.
 __device__ __forceinline__ u64 payload_place(const GroupsArguments &a, u32 own, u64 &end) {
-    u64 before = 0, all = 0;
-    for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
-        const u32 room = (Layout(a, c).end + ALIGNMENT) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    __shared__ u32 sums[WARPS][2];
+    u32 before = 0, all = 0;
+    for (u32 c = threadIdx.x; c < a.chunk_count; c += THREADS) {
+        const u32 room = (Layout(a, c).end + ALIGNMENT) / ALIGNMENT + 1;
         all += room;
         before += c < own ? room : 0;
     }
-    u64 place;
-    block_scan(before, place);
-    block_scan(all, end);
-    return place + ALIGNMENT;
+    before = __reduce_add_sync(FULL, before), all = __reduce_add_sync(FULL, all);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32][0] = before, sums[threadIdx.x / 32][1] = all;
+    __syncthreads();
+    before = all = 0;
+#pragma unroll
+    for (u32 w = 0; w < WARPS; w++) before += sums[w][0], all += sums[w][1];
+    end = (u64)all * ALIGNMENT;
+    return (u64)(before + 1) * ALIGNMENT;
+}
+
+// The sum of one number of each thread of the block before this one; also that of all.
+__device__ __forceinline__ u32 scan_block(u32 value, u32 &total) {
+    __shared__ u32 sums[WARPS];
+    const u32 warp = threadIdx.x / 32, sum = scan_lanes(value, threadIdx.x % 32);
+    if (threadIdx.x % 32 == 31) sums[warp] = sum;
+    __syncthreads();
+    u32 before = sum - value;
+    total = 0;
+#pragma unroll
+    for (u32 w = 0; w < WARPS; w++) before += w < warp ? sums[w] : 0, total += sums[w];
+    __syncthreads();
+    return before;
 }
 
 // Numbers of the streams of a chunk.
@@ -49,15 +68,16 @@ struct Numbers {
     // The table of the payload.
     u32 table[CHUNK_STREAMS * WRITTEN_BITS / 32 + 1];
 
-    __device__ void fill(const u32 *numbers, u32 count, u32 bits) {
-        for (u32 i = threadIdx.x; i < sizeof(table) / 4; i += THREADS) table[i] = 0;
+    // `ahead`: number THREAD of them, or 0.
+    __device__ void fill(const u32 *numbers, u32 count, u32 bits, u32 ahead) {
+        for (u32 i = threadIdx.x; i < (bits * count + 31) / 32 + 1; i += THREADS) table[i] = 0;
         u32 sum = 0;
         for (u32 i = threadIdx.x; i < (count + THREADS - 1) / THREADS * THREADS; i += THREADS) {
-            const u32 number = i < count ? numbers[i] : 0;
-            u64 total;
+            const u32 number = i < THREADS ? ahead : i < count ? numbers[i] : 0;
+            u32 total;
             // also waits until the table is cleared
-            const u32 own = sum + (u32)block_scan(number, total);
-            sum += (u32)total;
+            const u32 own = sum + scan_block(number, total);
+            sum += total;
             if (i < count) before[i] = own;
             if (number == 0) continue;
             const u32 bit = bits * i, high = __funnelshift_l(number, 0, bit);
@@ -67,13 +87,12 @@ struct Numbers {
         if (threadIdx.x == 0) before[count] = sum;
         __syncthreads();
     }
-    // Calls f(the chunk's stream) for all streams, which says where what they count stands.
+    // Calls f(the chunk's stream) for all streams, which says where what they count stands. The block waits later.
     template <class F> __device__ void find(const GroupsArguments &a, const Chunk &chunk, u32 first, F f) {
         for (u32 i = threadIdx.x; i < (chunk.tile_end - chunk.tile) * a.tile_streams; i += THREADS) {
             const TileStream stream(a, chunk.tile + i / a.tile_streams, i % a.tile_streams);
             if (stream.exists) source[stream.number - first] = f(stream);
         }
-        __syncthreads();
     }
     __device__ void put_table(u8 *out, u32 head, u32 bits, u32 count) const {
         if (threadIdx.x == 0) out[0] = (u8)head;
@@ -81,35 +100,57 @@ struct Numbers {
     }
 };
 
-// Copies `count` bytes to any place, by COPYING threads, of which this is number `thread`.
-__device__ __forceinline__ void copy_bytes(u8 *to, const u32 *from, u32 count, u32 thread) {
+// Copies `count` bytes to any place, by the threads of a warp.
+__device__ __forceinline__ void copy_bytes(u8 *to, const u32 *from, u32 count) {
+    const u32 thread = threadIdx.x % 32;
     const u32 head = min((u32)(0 - (u64)to) % 4, count), words = (count - head) / 4, tail = (count - head) % 4;
     const u8 *bytes = (const u8 *)from;
     if (thread < head) to[thread] = bytes[thread];
     if (thread < tail) to[head + 4 * words + thread] = bytes[head + 4 * words + thread];
     u32 *out = (u32 *)(to + head);
-    for (u32 i = thread; i < words; i += COPYING * BATCH) {
+    for (u32 i = thread; i < words; i += 32 * BATCH) {
         u32 low[BATCH], high[BATCH];
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            const u32 word = i + COPYING * k;
+            const u32 word = i + 32 * k;
             low[k] = word < words ? from[word] : 0;
             high[k] = word < words && head > 0 ? from[word + 1] : 0;
         }
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            if (i + COPYING * k < words) out[i + COPYING * k] = __funnelshift_r(low[k], high[k], 8 * head);
+            if (i + 32 * k < words) out[i + 32 * k] = __funnelshift_r(low[k], high[k], 8 * head);
         }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(512, 3) assemble_groups(const GroupsArguments a) {
+struct ResetArguments {
+    // The chunks as they are before any work, and as they are worked on.
+    const u32 *fresh;
+    u32 *chunks;
+    u8 *choices;
+    u32 *left_out_count;
+    u32 chunk_words, chunk_count, choice, unused;
+};
+
+// Makes the chunks ready to be encoded once more, all with the same choice: all that is set before, at once.
+extern "C" __global__ void __launch_bounds__(256) reset_groups(const ResetArguments a) {
+    const u32 i = blockIdx.x * THREADS + threadIdx.x;
+    if (i < a.chunk_words) a.chunks[i] = a.fresh[i];
+    if (i < a.chunk_count) a.choices[i] = (u8)a.choice;
+    if (i == 0) *a.left_out_count = 0;
+}
+
+extern "C" __global__ void __launch_bounds__(256, 5) assemble_groups(const GroupsArguments a) {
     __shared__ Numbers numbers;
     const u32 own = blockIdx.x, walk = walk_of(a.choices[own]), thread = threadIdx.x;
     Chunk &chunk = a.chunks[own];
     const GroupChunk &of_chunk = a.group_chunks[own];
     const u32 count = of_chunk.streams[walk], first = of_chunk.first, words = a.value_bytes / 4;
     const Layout layout(a, own);
+    const u64 first_slot = a.group_tiles[chunk.tile].slot;
+    // what comes from memory before anyone waits
+    const u32 length = thread < count ? a.lengths[first + thread] : 0;
+    numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.slot - first_slot); });
     u64 end;
     const u64 place = payload_place(a, own, end);
     if (thread == 0) {
@@ -119,25 +160,24 @@ extern "C" __global__ void __launch_bounds__(512, 3) assemble_groups(const Group
     if (end > a.capacity) return;
     u8 *out = a.output + place;
     if (thread == 0) out[-1] = a.choices[own];
-    numbers.fill(a.lengths + first, layout.bits == 0 ? 0 : count, layout.bits);
+    numbers.fill(a.lengths + first, layout.bits == 0 ? 0 : count, layout.bits, length);
     numbers.put_table(out, layout.bits | (layout.exact_bits > 0 ? HAS_EXACT : 0), layout.bits, count);
     if (layout.bits == 0) return;
-    const u64 first_slot = a.group_tiles[chunk.tile].slot;
-    numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.slot - first_slot); });
-    for (u32 s = thread / COPYING; s < count; s += THREADS / COPYING) {
+    for (u32 s = thread / 32; s < count; s += WARPS) {
         const u32 before = numbers.before[s];
-        copy_bytes(out + layout.streams + before, a.slots + first_slot + numbers.source[s], numbers.before[s + 1] - before, thread % COPYING);
+        copy_bytes(out + layout.streams + before, a.slots + first_slot + numbers.source[s], numbers.before[s + 1] - before);
     }
     if (layout.exact_bits == 0) return;
     __syncthreads();
-    numbers.fill(a.exact_counts + first, count, layout.exact_bits);
+    numbers.fill(a.exact_counts + first, count, layout.exact_bits, thread < count ? a.exact_counts[first + thread] : 0);
     numbers.put_table(out + layout.exact_table, layout.exact_bits, layout.exact_bits, count);
     const u64 first_exact = a.tiles[chunk.tile].start;
     numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.exact - first_exact); });
-    for (u32 s = thread / COPYING; s < count; s += THREADS / COPYING) {
+    __syncthreads();
+    for (u32 s = thread / 32; s < count; s += WARPS) {
         const u32 before = numbers.before[s], values = numbers.before[s + 1] - before;
         const u32 *from = (const u32 *)a.exact + (first_exact + numbers.source[s]) * words;
-        copy_bytes(out + layout.exact + a.value_bytes * before, from, a.value_bytes * values, thread % COPYING);
+        copy_bytes(out + layout.exact + a.value_bytes * before, from, a.value_bytes * values);
     }
 }
 
@@ -177,7 +217,7 @@ struct Payload {
 };
 
 // Where each stream of a chunk stands. Damage is noted in the chunk.
-extern "C" __global__ void __launch_bounds__(512) parse_groups(const GroupsArguments a) {
+extern "C" __global__ void __launch_bounds__(256, 5) parse_groups(const GroupsArguments a) {
     Chunk &chunk = a.chunks[blockIdx.x];
     const GroupChunk &of_chunk = a.group_chunks[blockIdx.x];
     const Payload payload = {a.output + chunk.offset, chunk.bytes};

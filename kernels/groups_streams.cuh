@@ -10,10 +10,10 @@ constexpr u32 CHUNK_STREAMS = 1024;
 // Streams of tiles depend on the axis along which bands are walked: number 1 is for choices that favour axis 1, number 0 for all others.
 __device__ __forceinline__ u32 walk_of(u32 choice) { return choice / 3 % 4 == 2; }
 
-// One stream of a tile shape: its runs among those of all shapes; where its slot starts in that of the tile, in words, and the list of its exact values in
-// that of the tile.
+// One stream of a tile shape: its runs among those of all shapes (of stream 0, which has none there, the number of its nodes, the first of the tile); how
+// many; where its slot starts in that of the tile, in words, and the list of its exact values in that of the tile.
 struct ShapeStream {
-    u32 first_run, runs, slot, exact;
+    u32 first, runs, slot, exact;
 };
 // A lane's group in a run: the number of each node among the symbols of the tile, or NO_NODE.
 struct __align__(16) RunLane {
@@ -43,7 +43,7 @@ struct GroupsArguments {
     const GroupChunk *group_chunks;
     const GroupShape *shapes;
     const ShapeStream *shape_streams;
-    // 32 for each run.
+    // 32 for each run of a band.
     const RunLane *runs;
     i16 *q;
     void *delta;
@@ -55,7 +55,8 @@ struct GroupsArguments {
     u64 *places, *exact_places;
     // Tiles all of whose streams pass through their symbols.
     const u32 *list;
-    // Tiles whose bands are coded elsewhere, and those among them for which that was not possible: as many as `left_out_count` says.
+    // Tiles whose bands are coded elsewhere, and those among them for which that was not possible: as many as `left_out_count` says. It is null where these
+    // are not wanted.
     const u32 *banded;
     u32 *left_out, *left_out_count;
     const u8 *choices;
@@ -77,7 +78,7 @@ __device__ __forceinline__ void leave_bands(const GroupsArguments &a, u32 tile) 
 // Calls f(tile, number of a stream in the tile) for each stream that passes through symbols, a warp a stream. The tile may have fewer streams.
 template <class F> __device__ __forceinline__ void each_stream(const GroupsArguments &a, F f) {
     const u32 warps = gridDim.x * (blockDim.x / 32), bands = a.tile_streams - 1, listed = a.list_count * a.tile_streams, coarse = listed + a.banded_count;
-    const u32 end = coarse + (a.banded_count > 0 ? *a.left_out_count * bands : 0);
+    const u32 end = coarse + (a.left_out_count ? *a.left_out_count * bands : 0);
     for (u32 i = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; i < end; i += warps) {
         u32 tile, stream = 0;
         if (i < listed) tile = a.list[i / a.tile_streams], stream = i % a.tile_streams;
@@ -94,7 +95,7 @@ struct TileStream {
     // The first symbol of the tile, the first word of the stream's slot, the first place of its exact values.
     u64 symbols, slot, exact;
     ShapeStream shape;
-    bool exists;
+    bool exists, is_band;
 
     __device__ __forceinline__ TileStream(const GroupsArguments &a, u32 tile_number, u32 stream) {
         const Tile &tile = a.tiles[tile_number];
@@ -102,7 +103,7 @@ struct TileStream {
         const GroupShape &of_shape = a.shapes[tile.shape];
         chunk = tile.chunk, symbols = tile.start;
         const u32 walk = walk_of(a.choices[chunk]);
-        exists = stream < of_shape.streams[walk];
+        exists = stream < of_shape.streams[walk], is_band = stream > 0;
         if (!exists) return;
         shape = a.shape_streams[of_shape.first_stream[walk] + stream];
         number = of_tile.first[walk] + stream;

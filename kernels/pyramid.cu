@@ -1,8 +1,8 @@
 // The pyramid's tiles of any shape: a group of threads a tile, all steps by lists of nodes; and what stands around the tiles.
 #include "tile.cuh"
 
-template <class T, u32 GROUP, bool ENCODE> struct AnyTile : TileWork<T, GROUP, ENCODE> {
-    typedef TileWork<T, GROUP, ENCODE> Base;
+template <class T, u32 GROUP, bool ENCODE, bool CUT> struct AnyTile : TileWork<T, GROUP, ENCODE, CUT> {
+    typedef TileWork<T, GROUP, ENCODE, CUT> Base;
     using Base::a;
     using Base::q;
     using Base::shape;
@@ -16,7 +16,7 @@ template <class T, u32 GROUP, bool ENCODE> struct AnyTile : TileWork<T, GROUP, E
         T of[VECTOR];
     };
 
-    __device__ AnyTile(const TileArguments<T> &a, const Tile &tile, char *memory, u32 thread) : Base(a, tile, a.shapes[tile.shape], memory, thread) {}
+    __device__ AnyTile(const TileArguments<T> &a, const Tile &tile, char *memory, u32 thread, u32 slab) : Base(a, tile, a.shapes[tile.shape], memory, thread, slab) {}
     // Calls f(place in a row of WIDTH elements at x, y, z of the tile) for all of them.
     template <u32 WIDTH, class F> __device__ __forceinline__ void each(F f) const {
         const u32 pieces = (shape.dims[2] + WIDTH - 1) / WIDTH;
@@ -46,13 +46,14 @@ template <class T, u32 GROUP, bool ENCODE> struct AnyTile : TileWork<T, GROUP, E
             each<1>([&](u32 z, u32 y, u32 x) { v[row(z, y) + along_x[x]] = from[((u64)z * a.n[1] + y) * a.n[2] + x]; });
         }
     }
-    // Writes the part of the tile inside lo..hi.
+    // Writes the part of the tile, or of its slab, inside lo..hi.
     __device__ __forceinline__ void store_values() {
         const u16 *along_x = a.offsets + shape.offsets[2];
         const u32 ny = a.hi[1] - a.lo[1], nx = a.hi[2] - a.lo[2];
         const bool aligned = nx % VECTOR == 0 && a.lo[2] % VECTOR == 0;
         const auto inside = [&](u32 z, u32 y) {
             const u32 gz = tile.at[0] + z, gy = tile.at[1] + y;
+            if (CUT && this->is_cut && z / SLAB_PLANES * SLAB_PLANES != this->first_plane) return false;
             return gz >= a.lo[0] && gz < a.hi[0] && gy >= a.lo[1] && gy < a.hi[1];
         };
         const auto place = [&](u32 z, u32 y, u32 x) {
@@ -76,6 +77,7 @@ template <class T, u32 GROUP, bool ENCODE> struct AnyTile : TileWork<T, GROUP, E
     }
     __device__ __forceinline__ void run() {
         i16 *symbols = a.q + tile.start;
+        if (CUT && this->is_cut) this->fetch_lists();
         if (ENCODE) load_values();
         else this->copy_symbols(q, symbols);
         if (a.tier_count > 1) this->load_tiers();
@@ -83,7 +85,7 @@ template <class T, u32 GROUP, bool ENCODE> struct AnyTile : TileWork<T, GROUP, E
         this->load_corners();
         sync();
         this->sweep_steps();
-        if (ENCODE) this->copy_symbols(symbols, q);
+        if (ENCODE && !this->is_cut) this->copy_symbols(symbols, q);
         if (a.result) store_values();
         sync();
     }
@@ -95,10 +97,12 @@ template <class T, u32 THREADS, u32 GROUP, bool ENCODE, bool SPILLED> __device__
     constexpr u32 GROUPS = THREADS / GROUP;
     const u32 group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP;
     char *memory = SPILLED ? a.spill + (u64)blockIdx.x * a.tile_bytes : shared + group * a.tile_bytes;
-    const u32 count = a.device_count ? *a.device_count : a.list_count;
-    for (u32 t = blockIdx.x * GROUPS + group; t < count; t += gridDim.x * GROUPS) {
-        AnyTile<T, GROUP, ENCODE> work(a, a.tiles[a.list[t]], memory, thread);
-        work.run();
+    // many threads: few tiles
+    constexpr bool CUT = GROUP > 64;
+    const u32 count = a.device_count ? *a.device_count : a.list_count, slabs = CUT ? a.slabs : 1;
+    for (u32 t = blockIdx.x * GROUPS + group; t < count * slabs; t += gridDim.x * GROUPS) {
+        AnyTile<T, GROUP, ENCODE, CUT> work(a, a.tiles[a.list[t / slabs]], memory, thread, t % slabs);
+        if (work.first_plane == 0 || work.first_plane < work.shape.dims[0]) work.run();
     }
 }
 

@@ -42,7 +42,8 @@ struct Step {
     u32 first, count, stencils;
 };
 
-// One shape of tile, or of its nodes of S(1) alone, whose steps begin with step 1. A node has a place in the tile's memory: the sum of an offset on each axis.
+// One shape of tile, or of its nodes of S(1) alone, whose steps begin with step 1. Behind its steps, as further ones, stands what each slab (tile.cuh) needs of
+// step 0. A node has a place in the tile's memory: the sum of an offset on each axis.
 struct TileShape {
     u32 dims[3];
     u32 steps;
@@ -131,6 +132,8 @@ template <class T> struct TileArguments {
     u32 is_corners;
     // Shapes of a whole tile, and of its nodes of S(1).
     u32 whole_shape, coarse_shape;
+    // Blocks that share a tile of the list: see SLAB_PLANES. More than one: `result` is not where values come from.
+    u32 slabs, unused;
 };
 
 // The quantizers of all tiers for the nodes of a step.

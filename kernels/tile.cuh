@@ -46,8 +46,12 @@ template <class T, bool ENCODE> struct TileMemory {
     }
 };
 
-// One tile and the GROUP threads that work on it.
-template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCODE> {
+// Planes of a slab of a tile whose step 0 several blocks share.
+constexpr u32 SLAB_PLANES = 4;
+
+// One tile and the GROUP threads that work on it. CUT: perhaps on a slab of it; then steps above 0 are done for each slab, and of step 0 what
+// predictions of its planes start from.
+template <class T, u32 GROUP, bool ENCODE, bool CUT = false> struct TileWork : TileMemory<T, ENCODE> {
     typedef TileMemory<T, ENCODE> Base;
     using Base::a;
     using Base::only;
@@ -58,22 +62,55 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCOD
     using Base::v;
     const Tile tile;
     const Choice choice;
+    // CUT: the first plane of the slab, and whether it is not all of the tile.
+    const u32 first_plane;
+    const bool is_cut;
+    // Of a step the first place of the nodes that belong to the slab, and the end.
+    u32 own_begin, own_end;
 
-    __device__ TileWork(const TileArguments<T> &a, const Tile &tile, const TileShape &shape, char *memory, u32 thread)
-        : Base(a, shape, thread, memory, shape.places, shape.nodes), tile(tile), choice{a.choices[tile.chunk]} {}
-    __device__ TileWork(const Base &memory, const Tile &tile) : Base(memory), tile(tile), choice{a.choices[tile.chunk]} {}
+    __device__ TileWork(const TileArguments<T> &a, const Tile &tile, const TileShape &shape, char *memory, u32 thread, u32 slab = 0)
+        : Base(a, shape, thread, memory, shape.places, shape.nodes), tile(tile), choice{a.choices[tile.chunk]}, first_plane(slab * SLAB_PLANES),
+          is_cut(CUT && a.slabs > 1), own_begin(0), own_end(~0u) {}
+    __device__ TileWork(const Base &memory, const Tile &tile)
+        : Base(memory), tile(tile), choice{a.choices[tile.chunk]}, first_plane(0), is_cut(false), own_begin(0), own_end(~0u) {}
     static __device__ __forceinline__ void sync() {
         if (GROUP == 32) __syncwarp();
         else __syncthreads();
     }
+    // Whether the node at `place` belongs to the slab.
+    __device__ __forceinline__ bool owns(u32 place) const { return !CUT || (place >= own_begin && place < own_end); }
     __device__ __forceinline__ void put_exact(u32 place, u32 coded, T p) {
         if (q[coded] != EXACT) return;
         typename Real<T>::Bits *delta = a.delta + tile.start + coded;
-        if (ENCODE) *delta = delta_of(v[place], p);
-        else v[place] = apply_delta<T>(*delta, p);
+        if (!ENCODE) v[place] = apply_delta<T>(*delta, p);
+        else if (owns(place)) *delta = delta_of(v[place], p);
     }
     __device__ __forceinline__ void visit(u32 place, u32 coded, const typename Base::Known &known, T p, const Quantizer<T> &z) {
         if (this->put(place, coded, known, p, z)) put_exact(place, coded, p);
+        if (CUT && ENCODE && is_cut && owns(place)) a.q[tile.start + coded] = q[coded];
+    }
+    // The first place of a plane of the tile.
+    __device__ __forceinline__ u32 plane(u32 at) const { return at < shape.dims[0] ? a.offsets[shape.offsets[0] + at] : ~0u; }
+    // The lists of a step, and which of its nodes belong to the slab.
+    __device__ __forceinline__ const Step *cut(u32 step) {
+        const Step *steps = a.steps + shape.first_step;
+        if (!CUT || !is_cut) return steps + 3 * step;
+        if (step > 0) {
+            own_end = first_plane == 0 ? ~0u : 0;
+            return steps + 3 * step;
+        }
+        own_begin = plane(first_plane), own_end = plane(first_plane + SLAB_PLANES);
+        return steps + 3 * (shape.steps + first_plane / SLAB_PLANES);
+    }
+    // Asks for the lists, which stand one behind the other but for those of step 0.
+    __device__ __forceinline__ void fetch_lists() const {
+        if (shape.steps == 0) return;
+        const Step *steps = a.steps + shape.first_step, *own = steps + 3 * (shape.steps + first_plane / SLAB_PLANES), *last = steps + 3 * shape.steps - 1;
+        const auto fetch = [&](const Step &first, const Step &last) {
+            for (u32 i = first.first + 8 * thread; i < last.first + last.count; i += 8 * GROUP) fetch_to_l2(a.nodes + i);
+        };
+        fetch(own[0], own[2]);
+        if (shape.steps > 1) fetch(steps[3], *last);
     }
     // The thread's first node of a list.
     __device__ __forceinline__ Node fetch(const Step &step) const { return a.nodes[step.first + (thread < step.count ? thread : 0)]; }
@@ -84,7 +121,8 @@ template <class T, u32 GROUP, bool ENCODE> struct TileWork : TileMemory<T, ENCOD
         for (u32 s = shape.steps; s-- > 0;) {
             quantizers = quantizers_of(a, choice, s + finest);
             only = quantizers[0];
-            const Step *step = a.steps + shape.first_step + 3 * s;
+            // without slabs, the shape's steps may begin with another than 0
+            const Step *step = CUT ? cut(s) : a.steps + shape.first_step + 3 * s;
             // what the next list begins with is asked for before the wait
             const Step one = step[0], two = step[1], three = step[2];
             Node first = fetch(one);

@@ -5,7 +5,8 @@ use super::profile::Profile;
 use super::transfer::Ring;
 use crate::{Error, ErrorKind, Result};
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg, sys,
+    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
+    sys,
 };
 use cudarc::nvrtc;
 use rayon::prelude::*;
@@ -34,6 +35,9 @@ pub(super) struct Gpu {
     pub stream: Arc<CudaStream>,
     /// The stream of kernels beside those: see [`Gpu::fork`].
     second: Arc<CudaStream>,
+    /// Where they part and meet, recorded anew each time: to make an event takes as long as some kernels.
+    parted: CudaEvent,
+    met: CudaEvent,
     /// The streams of the values of frames on their way to the device and back, so that copies and kernels overlap.
     pub copy_in: Arc<CudaStream>,
     pub copy_out: Arc<CudaStream>,
@@ -94,6 +98,8 @@ impl Gpu {
         unsafe { context.disable_event_tracking() };
         let new_stream = || context.new_stream().map_err(failed("creating a stream"));
         let (stream, second, copy_in, copy_out) = (new_stream()?, new_stream()?, new_stream()?, new_stream()?);
+        let new_event = || context.new_event(None).map_err(failed("creating an event"));
+        let (parted, met) = (new_event()?, new_event()?);
         let loaded = |m: &'static Module| Ok((m.source, load(&context, m, capability)?));
         // where NVRTC compiles them, one after the other takes a minute and a half
         let modules = MODULES.par_iter().map(loaded).collect::<Result<_>>()?;
@@ -112,6 +118,8 @@ impl Gpu {
             context,
             stream,
             second,
+            parted,
+            met,
             copy_in,
             copy_out,
             incoming: Mutex::default(),
@@ -170,15 +178,15 @@ impl Gpu {
         if self.is_profiling() {
             return Ok(self.stream.clone());
         }
-        let queued = self.event_on(&self.stream)?;
-        self.second.wait(&queued).map_err(failed("ordering streams"))?;
+        self.parted.record(&self.stream).map_err(failed("recording an event"))?;
+        self.second.wait(&self.parted).map_err(failed("ordering streams"))?;
         Ok(self.second.clone())
     }
 
     /// What is queued from now on waits for `forked` as well.
     pub fn join(&self, forked: &CudaStream) -> Result<()> {
-        let queued = self.event_on(forked)?;
-        self.stream.wait(&queued).map_err(failed("ordering streams"))
+        self.met.record(forked).map_err(failed("recording an event"))?;
+        self.stream.wait(&self.met).map_err(failed("ordering streams"))
     }
 
     /// [`Gpu::launch`] on another stream.

@@ -84,6 +84,8 @@ device_struct! {
         pub is_corners: u32,
         pub whole_shape: u32,
         pub coarse_shape: u32,
+        pub slabs: u32,
+        pub unused: u32,
     }
     pub struct AxisWeights<T> {
         pub step0: [[T; 4]; 3],
@@ -137,7 +139,7 @@ device_struct! {
         pub value_bytes: u32,
     }
     pub struct ShapeStream {
-        pub first_run: u32,
+        pub first: u32,
         pub runs: u32,
         pub slot: u32,
         pub exact: u32,
@@ -248,8 +250,21 @@ device_struct! {
         pub from: u32,
         pub array_count: u32,
         pub side: u32,
-        pub unused: u32,
+        pub with_last: u32,
+        pub quantizers: u64,
+        pub q: u64,
+        pub delta: u64,
         pub arrays: [CornerArray; 16],
+    }
+    pub struct ResetArguments {
+        pub fresh: u64,
+        pub chunks: u64,
+        pub choices: u64,
+        pub left_out_count: u64,
+        pub chunk_words: u32,
+        pub chunk_count: u32,
+        pub choice: u32,
+        pub unused: u32,
     }
     pub struct LastArguments {
         pub values: u64,

@@ -94,8 +94,8 @@ fn weights<T: Real>(plan: &TilePlan<T>) -> Option<Vec<T>> {
 }
 
 impl<T: Real> Pyramid<T> {
-    /// Step 0 of the listed tiles, whose nodes of S(1) are rebuilt; then those that were left out, as tiles of any shape.
-    pub(super) fn run_bands(&mut self, gpu: &Gpu, bands: &Bands, groups: &Groups, work: &Work) -> Result<()> {
+    /// Step 0 of the listed tiles, whose nodes of S(1) are rebuilt.
+    pub(super) fn run_bands(&self, gpu: &Gpu, bands: &Bands, groups: &Groups, work: &Work) -> Result<()> {
         let stage = &self.stages[0];
         let arguments = BandArguments {
             values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
@@ -117,12 +117,8 @@ impl<T: Real> Pyramid<T> {
         // each block also takes 1 KiB for the system
         let fitting = gpu.shared_per_multiprocessor / (kernel.shared + 1024);
         let blocks = gpu.multiprocessors * fitting.clamp(1, kernel.blocks) as u32;
-        let left_out = groups.left_out(gpu);
         // SAFETY: all buffers were reserved for this worklist and the frame's extents.
-        unsafe {
-            gpu.launch(kernel.name, bands.count.min(blocks), kernel.threads, kernel.shared, &arguments)?;
-        }
-        self.run_any(gpu, 0, work, (left_out.0, bands.count), left_out.1)
+        unsafe { gpu.launch(kernel.name, bands.count.min(blocks), kernel.threads, kernel.shared, &arguments) }
     }
 }
 

@@ -87,14 +87,17 @@ impl Choosing {
             tier_count,
             unused: 0,
         };
+        let count = chunks.iter().product::<usize>() as u32;
+        // where chunks are few, more threads each
+        let in_order = if count > 2 * gpu.multiprocessors { 160 } else { 320 };
         let (name, threads) = match (order, T::DTYPE) {
             (Order::Parity, DType::F32) => ("choose_chunks_f32", 256),
             (Order::Parity, _) => ("choose_chunks_f64", 256),
-            (Order::Axis, DType::F32) => ("choose_in_order_f32", 160),
-            (Order::Axis, _) => ("choose_in_order_f64", 160),
+            (Order::Axis, DType::F32) => ("choose_in_order_f32", in_order),
+            (Order::Axis, _) => ("choose_in_order_f64", in_order),
         };
         // SAFETY: values, tiers and choices were reserved for this frame; probes lie inside their chunk.
-        unsafe { gpu.launch_on(stream, name, chunks.iter().product::<usize>() as u32, threads, 0, &arguments) }
+        unsafe { gpu.launch_on(stream, name, count, threads, 0, &arguments) }
     }
 }
 

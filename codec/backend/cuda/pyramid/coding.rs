@@ -108,6 +108,10 @@ impl Coding {
             gpu.copy(self.fresh.address(gpu), self.chunks.address(gpu), size_of_val(&self.initial[..]))
         }
     }
+    /// Addresses of the chunks before any work on them and of those at hand, and bytes of them.
+    pub fn fresh(&self, gpu: &Gpu) -> (u64, u64, usize) {
+        (self.fresh.address(gpu), self.chunks.address(gpu), size_of_val(&self.initial[..]))
+    }
     pub fn set_output(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
         // SAFETY: reserved by `reserve_output`.
         unsafe { gpu.upload(self.output.address(gpu), bytes) }

@@ -2,6 +2,7 @@
 
 use super::super::gpu::Gpu;
 use super::arguments::Chunk;
+use super::groups::Part;
 use super::{Pyramid, Stage};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};
 use crate::params::{Order, Points};
@@ -132,6 +133,10 @@ impl<T: Real> Pyramid<T> {
     /// Queues the way from symbols to the values of all corner arrays (of the frame, where it is its own last array).
     pub fn rebuild_corners(&mut self, gpu: &Gpu) -> Result<()> {
         self.run_last(gpu, false)?;
+        self.rebuild_corner_tiles(gpu)
+    }
+
+    fn rebuild_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {
         for k in (1..self.stages.len() - 1).rev() {
             let stage = &self.stages[k];
             let work = stage.work(false, stage.values.address(gpu));
@@ -142,10 +147,25 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the decoding of what `encode` left on the device, into memory of its own. The frame has tiles.
     pub fn decode_resident(&mut self, gpu: &Gpu) -> Result<()> {
-        self.decode_symbols(gpu)?;
         let result = self.result.reserve(gpu, self.stages[0].len() * T::BYTES)?;
         let work = self.stages[0].work(false, result);
-        self.rebuild_corners(gpu)?;
+        if let Some(groups) = &self.groups {
+            self.parse_groups(gpu, groups)?;
+            // The corner arrays take few multiprocessors at a time: the frame's streams are unpacked beside them. In halves, since a tile that takes a
+            // whole multiprocessor would wait until all are done.
+            let beside = gpu.fork()?;
+            let corners = self.unpack_groups(gpu, &gpu.stream, groups, Part::Corners);
+            let first = self.unpack_groups(gpu, &beside, groups, Part::First);
+            let last = self.run_last(gpu, false);
+            let beside = gpu.fork()?;
+            let tiles = self.rebuild_corner_tiles(gpu);
+            let second = self.groups.as_ref().map_or(Ok(()), |g| self.unpack_groups(gpu, &beside, g, Part::Second));
+            gpu.join(&beside)?;
+            [corners, first, last, tiles, second].into_iter().collect::<Result<()>>()?;
+        } else {
+            self.decode_symbols(gpu)?;
+            self.rebuild_corners(gpu)?;
+        }
         self.run_tiles(gpu, 0, &work)
     }
 }

@@ -59,12 +59,17 @@ impl<T: Real> Pyramid<T> {
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].
     pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
         self.reset(gpu, points)?;
-        // few blocks, which wait for each other, beside many
+        let alone = self.stages.len() == 1;
+        self.gather(gpu, 0, !alone)?;
+        if alone {
+            self.run_last(gpu, true)?;
+        }
+        // few blocks, which wait for each other, beside many: queued first, since a block that takes a whole multiprocessor would wait until one is idle
         let beside = gpu.fork()?;
+        let corners = self.encode_corner_tiles(gpu);
         let chosen = self.choose(gpu, &beside, &self.stages[0].whole(), self.stages[0].values.address(gpu), points);
-        let corners = self.gather(gpu, 0).and_then(|()| self.encode_corner_tiles(gpu));
         gpu.join(&beside)?;
-        chosen.and(corners)?;
+        corners.and(chosen)?;
         if self.stages[0].plan.is_some() {
             let work = self.stages[0].work(true, 0);
             self.run_tiles(gpu, 0, &work)?;
@@ -76,6 +81,7 @@ impl<T: Real> Pyramid<T> {
     /// for.
     pub fn encode_corners(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
         self.reset(gpu, points)?;
+        self.run_last(gpu, true)?;
         self.encode_corner_tiles(gpu)?;
         self.encode_symbols(gpu)
     }
@@ -105,7 +111,6 @@ impl<T: Real> Pyramid<T> {
     }
 
     fn encode_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {
-        self.run_last(gpu, true)?;
         for k in (1..self.stages.len() - 1).rev() {
             let stage = &self.stages[k];
             let work = stage.work(true, stage.values.address(gpu));

@@ -2,7 +2,9 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{Chunk, GroupChunk, GroupShape, GroupTile, GroupsArguments, RunLane, ShapeStream};
+use super::arguments::{
+    Chunk, GroupChunk, GroupShape, GroupTile, GroupsArguments, ResetArguments, RunLane, ShapeStream,
+};
 use super::blob::Blob;
 use super::coding::Coding;
 use super::level::Worklist;
@@ -13,12 +15,13 @@ use crate::entropy::class::symbols::TileLayout;
 use crate::entropy::groups::geometry::{GROUP, NO_NODE, RUN, TileGroups};
 use crate::transform::pyramid::{Real, last};
 use crate::{Error, Result};
+use cudarc::driver::CudaStream;
 
 /// Warps of a block that packs or unpacks streams, and blocks of a multiprocessor: as in groups_pack.cu.
 const WARPS: u32 = 4;
 const BLOCKS: u32 = 8;
 /// Threads of a block that assembles or parses a chunk: as in groups_assemble.cu.
-const CHUNK_THREADS: u32 = 512;
+const CHUNK_THREADS: u32 = 256;
 /// Bits of a group at most: its size, and eight magnitudes with signs. A run has one more.
 const GROUP_BITS: u32 = 10 + 8 * 17;
 /// Slots start at multiples of so many words.
@@ -37,7 +40,7 @@ struct Tables {
 impl Tables {
     /// `streams`: by walk. `layout`: of the tile.
     fn add(&mut self, layout: &TileLayout, streams: [&TileGroups; 2]) {
-        let starts = layout.units.iter().zip(Spacing::Units.starts(&layout.units));
+        let starts = layout.units.iter().zip(Spacing::Steps.starts(&layout.units));
         let places: Vec<u16> =
             starts.flat_map(|(unit, start)| (0..unit.len).map(move |i| (start + i) as u16)).collect();
         let mut shape = GroupShape { first_stream: [0; 2], streams: streams.map(|groups| groups.streams() as u32) };
@@ -56,7 +59,13 @@ impl Tables {
         for stream in 0..groups.streams() {
             let (runs, first_run) = (groups.runs_of(stream), self.runs.len() / RUN);
             let (mut live, mut nodes) = (0, 0);
-            for run in runs.clone() {
+            if stream == 0 {
+                nodes = groups.places_of_stream(0).filter(|&&node| node != NO_NODE).count() as u32;
+                live = nodes.div_ceil(GROUP as u32);
+                // the first of the tile, without gaps
+                debug_assert!((0..nodes).all(|node| places[node as usize] as u32 == node));
+            }
+            for run in runs.clone().filter(|_| stream > 0) {
                 let first = self.runs.len();
                 self.runs.resize(first + RUN, RunLane { place: [NO_NODE; GROUP] });
                 for (lane, group) in self.runs[first..].iter_mut().zip(groups.groups_of(run)) {
@@ -68,8 +77,8 @@ impl Tables {
                     live += !groups.places_of(group).is_empty() as u32;
                 }
             }
-            let (first_run, runs) = (first_run as u32, runs.len() as u32);
-            self.streams.push(ShapeStream { first_run, runs, slot, exact });
+            let (first, runs) = (if stream == 0 { nodes } else { first_run as u32 }, runs.len() as u32);
+            self.streams.push(ShapeStream { first, runs, slot, exact });
             slot += (runs + GROUP_BITS * live).div_ceil(32).next_multiple_of(SLOT_WORDS);
             exact += nodes;
         }
@@ -83,6 +92,18 @@ struct TableAddresses {
     shapes: u64,
     streams: u64,
     runs: u64,
+}
+
+/// Tiles whose streams are unpacked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    All,
+    /// Those of the arrays after the frame.
+    Corners,
+    /// Half of the others.
+    First,
+    /// What is left.
+    Second,
 }
 
 /// Memory of the groups coder between symbols and bytes.
@@ -105,7 +126,9 @@ pub struct Groups {
     list: Buffer,
     left_out: Buffer,
     left_out_count: Buffer,
+    /// Tiles of the list of which all streams pass through symbols, those of corner arrays first, and how many these are.
     list_count: u32,
+    corner_count: u32,
     banded_count: u32,
     /// Of banded tiles.
     banded_shape: u32,
@@ -157,6 +180,8 @@ impl Groups {
         let is_banded = |number: &u32| list.tiles[*number as usize].shape == self.banded_shape;
         let mut numbers: Vec<u32> = (0..tiles as u32).filter(|number| !is_banded(number)).collect();
         (self.list_count, self.banded_count) = (numbers.len() as u32, banded.len() as u32);
+        let of_corners = |number: &u32| list.chunks[list.tiles[*number as usize].chunk as usize].stream > 0;
+        self.corner_count = numbers.partition_point(of_corners) as u32;
         numbers.extend(banded);
         for numbers in [&mut self.lengths, &mut self.exact_counts] {
             numbers.reserve(gpu, 4 * numbered.streams as usize)?;
@@ -243,6 +268,22 @@ impl Groups {
     pub fn left_out(&self, gpu: &Gpu) -> (u64, u64) {
         (self.left_out.address(gpu), self.left_out_count.address(gpu))
     }
+    /// [`Coding::reset`], and [`Groups::reset`].
+    pub fn reset_chunks(&self, gpu: &Gpu, coding: &Coding, choice: u8) -> Result<()> {
+        let (fresh, chunks, bytes) = coding.fresh(gpu);
+        let a = ResetArguments {
+            fresh,
+            chunks,
+            choices: coding.choices(gpu),
+            left_out_count: self.left_out_count.address(gpu),
+            chunk_words: bytes as u32 / 4,
+            chunk_count: coding.parts(gpu).chunk_count,
+            choice: choice as u32,
+            unused: 0,
+        };
+        // SAFETY: all reserved by `prepare` for the chunks of the worklist.
+        unsafe { gpu.launch("reset_groups", a.chunk_words.div_ceil(CHUNK_THREADS), CHUNK_THREADS, 0, &a) }
+    }
     /// Forgets the tiles that were left out the last time.
     pub fn reset(&self, gpu: &Gpu) -> Result<()> {
         // SAFETY: reserved by `prepare`.
@@ -275,13 +316,42 @@ impl<T: Real> Pyramid<T> {
         unsafe { gpu.launch("assemble_groups", a.chunk_count, CHUNK_THREADS, 0, &a) }
     }
     /// Queues everything from bytes to symbols. Damage is noted in the chunks.
-    pub(super) fn unpack_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
+    pub(super) fn decode_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
+        self.parse_groups(gpu, groups)?;
+        self.unpack_groups(gpu, &gpu.stream, groups, Part::All)
+    }
+    /// Queues the search for the streams in the bytes.
+    pub(super) fn parse_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
         groups.reset(gpu)?;
         let a = groups.arguments(gpu, &self.coding, T::BYTES);
         // SAFETY: as in `pack_groups`; the kernels check every place that comes from the bytes.
-        unsafe {
-            gpu.launch("parse_groups", a.chunk_count, CHUNK_THREADS, 0, &a)?;
-            gpu.launch("unpack_groups", gpu.multiprocessors * BLOCKS, 32 * WARPS, 0, &a)
-        }
+        unsafe { gpu.launch("parse_groups", a.chunk_count, CHUNK_THREADS, 0, &a) }
+    }
+    /// Queues, on `stream`, the way from the bytes of streams to symbols, after `parse_groups`.
+    pub(super) fn unpack_groups(&self, gpu: &Gpu, stream: &CudaStream, groups: &Groups, part: Part) -> Result<()> {
+        let all = groups.arguments(gpu, &self.coding, T::BYTES);
+        let (corners, listed, banded) = (groups.corner_count, groups.list_count, groups.banded_count);
+        let (half, half_banded) = (corners + (listed - corners) / 2, banded / 2);
+        let of = |listed: std::ops::Range<u32>, banded: std::ops::Range<u32>, left_out_count| GroupsArguments {
+            list: all.list + 4 * listed.start as u64,
+            list_count: listed.len() as u32,
+            banded: all.banded + 4 * banded.start as u64,
+            banded_count: banded.len() as u32,
+            left_out_count,
+            ..all
+        };
+        let a = match part {
+            Part::All => all,
+            Part::Corners => of(0..corners, 0..0, 0),
+            Part::First => of(corners..half, 0..half_banded, 0),
+            Part::Second => of(half..listed, half_banded..banded, all.left_out_count),
+        };
+        let most = gpu.multiprocessors * BLOCKS;
+        let blocks = match a.left_out_count {
+            0 => (a.list_count * a.tile_streams + a.banded_count).div_ceil(WARPS).min(most),
+            _ => most,
+        };
+        // SAFETY: as in `parse_groups`.
+        unsafe { gpu.launch_on(stream, "unpack_groups", blocks, 32 * WARPS, 0, &a) }
     }
 }

@@ -119,9 +119,9 @@ impl<T: Real> Worker<'_, T> {
         let pyramid = &mut *self.pyramid;
         pyramid.take_corners(gpu, true)?;
         // SAFETY: reserved for the first corner array.
-        unsafe { gpu.upload(pyramid.stages[1].values.address(gpu), corners)? };
+        unsafe { gpu.upload(pyramid.stages[1].source().address(gpu), corners)? };
         pyramid.send_tiers(gpu, input.tolerance, input.max_abs)?;
-        pyramid.gather(gpu, 1)?;
+        pyramid.gather(gpu, 1, false)?;
         pyramid.encode_corners(gpu, points)?;
         if first == 0 && sender.send(Ok(Part::Coarse(self.collect_corners()?))).is_err() {
             return Ok(());

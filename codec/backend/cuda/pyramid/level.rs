@@ -2,7 +2,7 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{Chunk, Tile, Unit};
+use super::arguments::{Chunk, Tile, TileShape, Unit};
 use super::blob::Blob;
 use super::tables::{Spacing, Tables};
 use crate::entropy::class::slots::Slots;
@@ -29,17 +29,43 @@ pub struct Shapes {
     pub units_in_tile: u32,
 }
 
+/// What a tile is and takes in memory, or the most that some do.
+#[derive(Clone, Copy, Default)]
+pub struct TileSize {
+    pub nodes: usize,
+    pub planes: usize,
+    /// Values, symbols and tiers of its memory.
+    pub places: usize,
+    pub symbols: usize,
+    pub tiers: usize,
+}
+
+impl TileSize {
+    pub fn most(sizes: impl Iterator<Item = Self>) -> Self {
+        sizes.fold(Self::default(), |a, b| Self {
+            nodes: a.nodes.max(b.nodes),
+            planes: a.planes.max(b.planes),
+            places: a.places.max(b.places),
+            symbols: a.symbols.max(b.symbols),
+            tiers: a.tiers.max(b.tiers),
+        })
+    }
+    /// Bytes in memory, for values of `value` bytes.
+    pub fn bytes(&self, value: usize, tiers: bool) -> usize {
+        let tiers = if tiers { self.tiers } else { 0 };
+        (self.places * value + 2 * self.symbols + tiers).next_multiple_of(16)
+    }
+}
+
 /// What the tiles of one array have in common.
+#[derive(Default)]
 pub struct Level {
     /// Number of the array's first shape.
     pub first_shape: u32,
     /// Units of each shape.
     shape_units: Vec<u32>,
-    /// Nodes of the largest tile, and values, symbols and tiers of its memory.
-    pub tile_nodes: usize,
-    pub tile_places: usize,
-    pub tile_symbols: usize,
-    pub tile_tiers: usize,
+    /// Of each shape.
+    sizes: Vec<TileSize>,
     /// The whole tiles of a frame with three axes, when there are kernels for them.
     pub whole: Option<WholeTiles>,
 }
@@ -56,10 +82,13 @@ pub struct WholeTiles {
 }
 
 impl Level {
-    /// Bytes of a tile in memory, for values of `value` bytes.
-    pub fn tile_bytes(&self, value: usize, tiers: bool) -> usize {
-        let tiers = if tiers { self.tile_tiers } else { 0 };
-        (self.tile_places * value + 2 * self.tile_symbols + tiers).next_multiple_of(16)
+    /// Of a tile of the array, whose shape has this number.
+    pub fn size(&self, shape: u32) -> TileSize {
+        self.sizes[(shape - self.first_shape) as usize]
+    }
+    /// The most that a tile takes.
+    pub fn largest(&self) -> TileSize {
+        TileSize::most(self.sizes.iter().copied())
     }
 }
 
@@ -85,15 +114,16 @@ impl Gathering {
         for tile in plan.tile_plans() {
             self.tables.add(tile, block, 0);
         }
-        let tiers = |tile: &TilePlan<T>| tile.dims.iter().map(|d| d.div_ceil(block)).product();
         let shapes = &self.tables.shapes[first..];
-        let mut level = Level {
-            tile_nodes: plan.tile_plans().iter().map(TilePlan::len).max().unwrap_or(0),
-            tile_places: shapes.iter().map(|s| s.places as usize).max().unwrap_or(0),
-            tile_symbols: shapes.iter().map(|s| s.nodes as usize).max().unwrap_or(0),
-            tile_tiers: plan.tile_plans().iter().map(tiers).max().unwrap_or(0),
-            ..self.add_units(&plan.chunk(&plan.array.chunk_box(0)).layout)
+        let size = |(tile, shape): (&TilePlan<T>, &TileShape)| TileSize {
+            nodes: tile.len(),
+            planes: tile.dims[0],
+            places: shape.places as usize,
+            symbols: shape.nodes as usize,
+            tiers: tile.dims.iter().map(|d| d.div_ceil(block)).product(),
         };
+        let sizes = plan.tile_plans().iter().zip(shapes).map(size).collect();
+        let mut level = Level { sizes, ..self.add_units(&plan.chunk(&plan.array.chunk_box(0)).layout) };
         level.whole = self.add_whole(plan, first);
         level
     }
@@ -140,7 +170,7 @@ impl Gathering {
             self.unit_ends.push(self.units.len() as u32);
         }
         let shape_units = layout.shapes.iter().map(|s| s.units.len() as u32).collect();
-        Level { first_shape, shape_units, tile_nodes: 0, tile_places: 0, tile_symbols: 0, tile_tiers: 0, whole: None }
+        Level { first_shape, shape_units, ..Level::default() }
     }
 
     /// Copies all tables to the device.

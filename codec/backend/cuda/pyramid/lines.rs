@@ -77,9 +77,7 @@ pub struct Lines {
 impl Lines {
     pub fn new<T: Real>(gpu: &Gpu, plan: &TilePlan<T>, whole: &WholeTiles) -> Result<Self> {
         let layout = FineLayout::new(whole.side as usize, T::BYTES);
-        let before = whole.coarse_symbols;
-        let coded = coded_numbers(plan, before);
-        let list = Listing { layout, coded, symbols: whole.symbols - before };
+        let list = Listing { layout, coded: coded_numbers(plan), symbols: whole.symbols - whole.coarse_symbols };
         let mut blob = Blob::default();
         blob.add(&list.lines());
         let columns = blob.add(&list.columns());
@@ -94,12 +92,14 @@ impl Lines {
     }
 }
 
-/// The number of each node coded by step 0, by raster position, of which `before` belong to coarser steps.
-fn coded_numbers<T: Real>(plan: &TilePlan<T>, before: usize) -> Vec<usize> {
+/// The number of each node coded by step 0 among these, by raster position.
+fn coded_numbers<T: Real>(plan: &TilePlan<T>) -> Vec<usize> {
     let mut coded = vec![0; plan.len()];
-    for (unit, start) in plan.layout.units.iter().zip(Spacing::Units.starts(&plan.layout.units)) {
-        for i in (0..unit.len).filter(|_| unit.step == 0) {
-            coded[plan.order[(unit.start + i) as usize] as usize] = (start + i) as usize - before;
+    let units = &plan.layout.units[plan.layout.units.partition_point(|unit| unit.step > 0)..];
+    // every coder's symbols of step 0 lie like this
+    for (unit, start) in units.iter().zip(Spacing::Units.starts(units)) {
+        for i in 0..unit.len {
+            coded[plan.order[(unit.start + i) as usize] as usize] = (start + i) as usize;
         }
     }
     coded
@@ -219,12 +219,10 @@ mod tests {
             let n = [64; 3];
             let plan = ArrayPlan::<f32>::new(Array::frame(n, Sides::new(n, side as u8).unwrap()));
             let plan = &plan.tile_plans()[0];
-            let units: Vec<_> = plan.layout.units.iter().zip(Spacing::Units.starts(&plan.layout.units)).collect();
-            let (first, start) = *units.iter().find(|(unit, _)| unit.step == 0).unwrap();
-            let before = start as usize;
+            let first = plan.layout.units.iter().find(|unit| unit.step == 0).unwrap();
             let nodes = plan.order.len() - first.start as usize;
             let layout = FineLayout::new(side, bytes);
-            let list = Listing { layout, coded: coded_numbers(plan, before), symbols: 1 << 15 };
+            let list = Listing { layout, coded: coded_numbers(plan), symbols: 1 << 15 };
             let lines: Vec<_> = list.lines().into_iter().filter(|line| line.tile != NO_LINE).collect();
             let of_line = |line: &Line| -> Vec<usize> {
                 let new = 0..side / 2 - 1;

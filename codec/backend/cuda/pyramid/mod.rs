@@ -14,6 +14,7 @@ mod host_decode;
 mod host_encode;
 mod level;
 mod lines;
+mod parts;
 mod planes;
 mod slabs;
 mod tables;
@@ -72,8 +73,10 @@ struct Stage<T> {
     tiles: TileList,
     /// Its whole tiles, for the planes coder.
     eights: Option<Eights<T>>,
-    /// The array's values, then its reconstruction.
+    /// The array's values, then its reconstruction; of a corner array with tiles its reconstruction alone.
     values: Buffer,
+    /// The values of such an array, which several blocks may read while others rebuild it.
+    original: Buffer,
     /// The tier of each node, or of each block of the frame.
     tiers: Buffer,
 }
@@ -105,6 +108,8 @@ pub(super) struct Pyramid<T> {
     result: Buffer,
     slabs: Slabs,
     tier_count: u32,
+    /// The tiers of the frame's blocks on the device are those of a single one.
+    one_tier: bool,
 }
 
 impl<T: Real> Pyramid<T> {
@@ -149,6 +154,7 @@ impl<T: Real> Pyramid<T> {
             result,
             slabs: Slabs::default(),
             tier_count: 1,
+            one_tier: false,
         })
     }
     pub fn is_for(&self, n: [usize; 3], params: &Params) -> bool {
@@ -186,15 +192,14 @@ impl<T: Real> Pyramid<T> {
     /// Makes the chunks of the worklist ready to be encoded.
     fn reset(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
         self.set_points(points);
-        if let Some(groups) = &self.groups {
-            groups.reset(gpu)?;
-        }
-        match &self.planes {
-            None => self.coding.reset(gpu, of_corner_arrays(points).to_byte()),
-            Some(planes) => {
+        let choice = of_corner_arrays(points).to_byte();
+        match (&self.planes, &self.groups) {
+            (Some(planes), _) => {
                 planes.reset(gpu)?;
                 self.coding.reset(gpu, planes.choice)
             }
+            (_, Some(groups)) => groups.reset_chunks(gpu, &self.coding, choice),
+            _ => self.coding.reset(gpu, choice),
         }
     }
     /// Queues everything from symbols to bytes.
@@ -217,7 +222,7 @@ impl<T: Real> Pyramid<T> {
     fn decode_symbols(&self, gpu: &Gpu) -> Result<()> {
         match (&self.planes, &self.groups) {
             (Some(planes), _) => self.unpack(gpu, planes),
-            (_, Some(groups)) => self.unpack_groups(gpu, groups),
+            (_, Some(groups)) => self.decode_groups(gpu, groups),
             _ => self.coding.decode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
     }
@@ -234,26 +239,30 @@ impl<T: Real> Pyramid<T> {
             .map(|q| Quantizer { step: q.step, inverse: q.inverse, check: q.check })
             .collect();
         self.tier_count = map.tiers.len() as u32;
+        let known = std::mem::take(&mut self.one_tier);
         let address = self.quantizers.reserve(gpu, std::mem::size_of_val(&table[..]))?;
         let blocks = self.stages[0].tiers.reserve(gpu, map.tier_of_block.len())?;
         // SAFETY: just reserved for exactly these tables.
         unsafe {
             gpu.upload(address, &table)?;
             match map.tiers.len() {
+                1 if known => {}
                 1 => gpu.fill(blocks, 0, map.tier_of_block.len())?,
                 _ => gpu.upload(blocks, &map.tier_of_block)?,
             }
         }
+        self.one_tier = self.tier_count == 1;
         Ok(())
     }
 
     /// Queues the gathering of the tiers of the corner arrays. The corners' values are gathered as well, from the array of
-    /// number `from`, for those after it.
-    fn gather(&mut self, gpu: &Gpu, from: usize) -> Result<()> {
+    /// number `from`, for those after it. `with_last`: then the last array is quantized, as `run_last` does it.
+    fn gather(&mut self, gpu: &Gpu, from: usize, with_last: bool) -> Result<()> {
         let mut arrays: [CornerArray; MOST_ARRAYS] = bytemuck::Zeroable::zeroed();
         let mut pieces = 0;
         for (k, (stage, array)) in self.stages[1..].iter_mut().zip(&mut arrays).enumerate() {
-            let values = stage.values.reserve(gpu, stage.len() * T::BYTES)?;
+            stage.reserve_corners(gpu)?;
+            let values = stage.source().address(gpu);
             let tiers = stage.tiers.reserve(gpu, stage.len())?;
             let [nz, ny, nx] = narrow(stage.n);
             pieces += nz * ny * nx.div_ceil(CORNERS_PIECE);
@@ -263,13 +272,16 @@ impl<T: Real> Pyramid<T> {
         let (frame, source) = (&self.stages[0], self.stages.get(from));
         let arguments = CornersArguments {
             tiers: frame.tiers.address(gpu),
-            values: source.map_or(0, |stage| stage.values.address(gpu)),
+            values: source.map_or(0, |stage| stage.source().address(gpu)),
             n: narrow(frame.n),
             blocks: frame.blocks(true),
             from: from.min(MOST_ARRAYS) as u32,
             array_count: self.stages.len() as u32 - 1,
             side: frame.side(),
-            unused: 0,
+            with_last: with_last as u32,
+            quantizers: self.quantizers_at(gpu, LEVELS.len() - 1),
+            q: self.coding.q(gpu),
+            delta: self.coding.delta(gpu),
             arrays,
         };
         let name = if T::DTYPE == DType::F32 { "gather_corners_f32" } else { "gather_corners_f64" };
@@ -312,11 +324,25 @@ impl<T: Real> Stage<T> {
             None => gathering.add_last::<T>(n.iter().product()),
         };
         let eights = plan.as_ref().and_then(|plan| Eights::new(plan, level.first_shape));
-        let [values, tiers] = [Buffer::default(), Buffer::default()];
-        Self { plan, n, level, span: Span::default(), tiles: TileList::default(), eights, values, tiers }
+        let [values, original, tiers] = std::array::from_fn(|_| Buffer::default());
+        Self { plan, n, level, span: Span::default(), tiles: TileList::default(), eights, values, original, tiers }
     }
     fn len(&self) -> usize {
         self.n.iter().product()
+    }
+    /// Where its values stand before they are rebuilt.
+    fn source(&self) -> &Buffer {
+        match &self.plan {
+            Some(plan) if !plan.array.is_frame() => &self.original,
+            _ => &self.values,
+        }
+    }
+    /// Memory for the values of a corner array.
+    fn reserve_corners(&mut self, gpu: &Gpu) -> Result<()> {
+        let bytes = self.len() * T::BYTES;
+        self.values.reserve(gpu, bytes)?;
+        self.original.reserve(gpu, if self.plan.is_some() { bytes } else { 0 })?;
+        Ok(())
     }
     /// The lines of its whole tiles, if it has any.
     fn lines(&self, gpu: &Gpu) -> Result<Lines> {
@@ -360,7 +386,8 @@ impl<T: Real> Stage<T> {
 /// How the symbols of a coder lie in memory.
 fn spacing(coder: crate::Coder) -> Spacing {
     match coder {
-        crate::Coder::Class | crate::Coder::Groups => Spacing::Units,
+        crate::Coder::Class => Spacing::Units,
+        crate::Coder::Groups => Spacing::Steps,
         crate::Coder::Planes => Spacing::Tiles,
     }
 }

@@ -269,14 +269,14 @@ impl<T: Real> Pyramid<T> {
         let whole = planes.takes_whole(k, self.tier_count) && listed.quad_count > 0;
         let any = if whole { listed.any } else { listed.any + listed.whole };
         if any > 0 {
-            self.run_any(gpu, k, work, (listed.tiles, any), 0)?;
+            self.run_listed(gpu, k, work, (listed.tiles, any), 0)?;
         }
         if !whole {
             return Ok(());
         }
         self.run_eights(gpu, planes, k, work)?;
         let slow = planes.slow.address(gpu) + 4 * self.stages[k].span.tiles.start as u64;
-        self.run_any(gpu, k, work, (slow, listed.whole), planes.slow_count.address(gpu) + 4 * k as u64)
+        self.run_listed(gpu, k, work, (slow, listed.whole), planes.slow_count.address(gpu) + 4 * k as u64)
     }
 
     fn run_eights(&self, gpu: &Gpu, planes: &Planes, k: usize, work: &Work) -> Result<()> {
@@ -284,7 +284,7 @@ impl<T: Real> Pyramid<T> {
         let Some(eights) = &stage.eights else { return Ok(()) };
         let level = if k == 0 { 0 } else { LEVELS.len() - 1 };
         let arguments = WholeArguments {
-            values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
+            values: if work.encode { work.values.unwrap_or(stage.source().address(gpu)) } else { 0 },
             result: work.result,
             corners: corners.values.address(gpu),
             tiers: stage.tiers.address(gpu),

@@ -208,9 +208,9 @@ impl<T: Real> Pyramid<T> {
             let tiers: usize = stage.blocks(k == 0).iter().map(|&b| b as usize).product();
             stage.tiers.reserve(gpu, tiers)?;
             if k > 0 || alone {
-                stage.values.reserve(gpu, stage.len() * T::BYTES)?;
+                stage.reserve_corners(gpu)?;
             }
-            let bytes = stage.level.tile_bytes(T::BYTES, true);
+            let bytes = stage.level.largest().bytes(T::BYTES, true);
             if bytes > gpu.shared_per_block {
                 self.spill.reserve(gpu, bytes * gpu.multiprocessors as usize)?;
             }

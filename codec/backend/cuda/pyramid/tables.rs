@@ -20,6 +20,8 @@ pub enum Spacing {
     /// Each unit starts where 16 bytes do: for the class coder.
     #[default]
     Units,
+    /// Those of steps above 0 without gaps, then each unit of step 0 where 16 bytes start: for the groups coder.
+    Steps,
     /// Units without gaps, tiles [`TILE_SYMBOLS`] apart: for the planes coder.
     Tiles,
 }
@@ -28,28 +30,39 @@ pub enum Spacing {
 pub const TILE_SYMBOLS: u32 = 512;
 
 impl Spacing {
-    /// Nodes of a unit with what follows them.
-    fn padded(self, len: u32) -> u32 {
-        if self == Spacing::Units { padded(len) } else { len }
+    /// Where a unit of a step starts, when the one before it ends at `end`.
+    fn start(self, end: u32, step: u32) -> u32 {
+        match self {
+            Spacing::Units => padded(end),
+            Spacing::Steps => {
+                if step == 0 {
+                    padded(end)
+                } else {
+                    end
+                }
+            }
+            Spacing::Tiles => end,
+        }
     }
     /// Where each unit of a tile starts.
     pub fn starts(self, units: &[Unit]) -> impl Iterator<Item = u32> {
-        units.iter().scan(0, move |next, unit| {
-            let start = *next;
-            *next += self.padded(unit.len);
+        units.iter().scan(0, move |end, unit| {
+            let start = self.start(*end, unit.step as u32);
+            *end = start + unit.len;
             Some(start)
         })
     }
     /// From the symbols of a tile to those of the next.
     pub fn tile(self, units: &[Unit]) -> u32 {
+        let ends = units.iter().zip(self.starts(units)).map(|(unit, start)| start + unit.len);
         match self {
-            Spacing::Units => units.iter().map(|u| padded(u.len)).sum(),
+            Spacing::Units | Spacing::Steps => padded(ends.last().unwrap_or(0)),
             Spacing::Tiles => TILE_SYMBOLS,
         }
     }
     /// The same for a tile of one unit.
     pub fn one_unit(self, nodes: u32) -> u32 {
-        if self == Spacing::Units { padded(nodes) } else { TILE_SYMBOLS }
+        if self == Spacing::Tiles { TILE_SYMBOLS } else { padded(nodes) }
     }
 }
 
@@ -96,6 +109,9 @@ impl Tables {
         }
         let coded_at = self.coded_at.len() as u32;
         let nodes = self.add_nodes(plan, block, set, offsets, first_step as usize, places);
+        if set == 0 {
+            self.add_slabs(plan, first_step as usize, strides[0]);
+        }
         self.shapes.push(TileShape {
             dims: plan.dims.map(|d| d as u32),
             steps: plan.steps.saturating_sub(set) as u32,
@@ -163,7 +179,7 @@ impl Tables {
         bytes.resize(bytes.len().next_multiple_of(16), 0);
     }
 
-    /// The coded nodes of each step, and where they stand; returns their number with the padding between units.
+    /// The coded nodes of each step, and where they stand; returns their number with the padding between units, not behind the last one.
     fn add_nodes<T: Real>(
         &mut self,
         plan: &TilePlan<T>,
@@ -193,7 +209,7 @@ impl Tables {
                 let (axes, stencil) = new_axes(plan, step + set, at, steps);
                 of_step[step].push(Node { place, coded, tier, axes, stencil, unused: 0 });
             }
-            end = start + self.spacing.padded(unit.len);
+            end = start + unit.len;
         }
         for (step, mut nodes) in of_step.into_iter().enumerate() {
             // neighbours in memory together
@@ -207,6 +223,32 @@ impl Tables {
             }
         }
         end
+    }
+}
+
+/// Planes of a slab: as in tile.cuh. Nodes that are new on axis 0 are predicted from planes so far before and behind it.
+pub const SLAB_PLANES: usize = 4;
+const NEAR_PLANES: std::ops::Range<usize> = 4..9;
+
+impl Tables {
+    /// What slabs need of step 0, the first of those that begin at `first_step`, as further steps. `plane`: from one to the next in the tile's memory.
+    fn add_slabs<T: Real>(&mut self, plan: &TilePlan<T>, first_step: usize, plane: usize) {
+        for first in (0..plan.dims[0]).step_by(SLAB_PLANES) {
+            let own = first..first + SLAB_PLANES;
+            let near = first.saturating_sub(NEAR_PLANES.start)..first + NEAR_PLANES.end;
+            for cross in 0..3.min(3 * plan.steps) {
+                let all = self.steps[first_step + cross];
+                let first = self.nodes.len() as u32;
+                for i in all.first..all.first + all.count {
+                    let node = self.nodes[i as usize];
+                    let needed = if node.axes & 1 == 1 { &own } else { &near };
+                    if needed.contains(&(node.place as usize / plane)) {
+                        self.nodes.push(node);
+                    }
+                }
+                self.steps.push(Step { first, count: self.nodes.len() as u32 - first, ..all });
+            }
+        }
     }
 }
 

@@ -3,13 +3,17 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
-use super::level::{WholeTiles, Worklist};
+use super::level::{TileSize, WholeTiles, Worklist};
 use super::lines::FineLayout;
+use super::parts::{MIDDLE_NODES, SMALL_NODES, TilePart};
+use super::tables::SLAB_PLANES;
 use super::{Pyramid, Stage, Work, narrow};
 use crate::Result;
 use crate::params::Order;
 use crate::transform::pyramid::Real;
 use crate::volume::DType;
+use cudarc::driver::CudaStream;
+use std::cmp::Reverse;
 
 /// In a list, where there are not enough tiles: `NO_TILE` in pyramid.cuh.
 pub const NO_TILE: u32 = u32::MAX;
@@ -18,18 +22,22 @@ pub const NO_TILE: u32 = u32::MAX;
 #[derive(Default)]
 pub struct TileList {
     memory: Buffer,
-    any: u32,
+    any: Vec<TilePart>,
     whole: u32,
 }
 
 impl TileList {
-    /// Sends the lists.
-    fn send(&mut self, gpu: &Gpu, (mut list, whole): (Vec<u32>, Vec<u32>)) -> Result<()> {
-        (self.any, self.whole) = (list.len() as u32, whole.len() as u32);
+    /// Sends the lists; `sizes`: of the tiles of the first.
+    fn send(&mut self, gpu: &Gpu, (mut list, whole): (Vec<u32>, Vec<u32>), sizes: &[TileSize]) -> Result<()> {
+        (self.any, self.whole) = (TilePart::of(sizes, gpu.multiprocessors), whole.len() as u32);
         list.extend(whole);
         let address = self.memory.reserve(gpu, size_of_val(&list[..]))?;
         // SAFETY: just reserved for exactly this list.
         unsafe { gpu.upload(address, &list) }
+    }
+    /// Device address of the list of whole tiles.
+    fn whole_at(&self, gpu: &Gpu) -> u64 {
+        self.memory.address(gpu) + 4 * self.any.iter().map(|part| part.count as u64).sum::<u64>()
     }
 }
 
@@ -54,7 +62,12 @@ impl<T: Real> Stage<T> {
             whole.push(number as u32);
         }
         whole.resize(whole.len().next_multiple_of(together), NO_TILE);
+        // those that take longest begin first
+        list.sort_by_key(|&number| Reverse(self.size(all, number).nodes));
         (list, whole)
+    }
+    fn size(&self, all: &[Tile], number: u32) -> TileSize {
+        self.level.size(all[number as usize].shape)
     }
 }
 
@@ -135,7 +148,8 @@ impl<T: Real> Pyramid<T> {
             if k == 0 {
                 of_frame.clone_from(&sorted.1);
             }
-            stage.tiles.send(gpu, sorted)?;
+            let sizes: Vec<_> = sorted.0.iter().map(|&number| stage.size(&list.tiles, number)).collect();
+            stage.tiles.send(gpu, sorted, &sizes)?;
             let whole = stage.level.whole.as_ref().map_or(0, |w| w.coarse_nodes * stage.tiles.whole as usize);
             self.coarse.reserve(gpu, whole * T::BYTES)?;
         }
@@ -149,15 +163,28 @@ impl<T: Real> Pyramid<T> {
             self.planes = Some(planes);
             return done;
         }
-        let tiles = &self.stages[k].tiles;
-        if tiles.any > 0 {
-            self.run_any(gpu, k, work, (tiles.memory.address(gpu), tiles.any), 0)?;
+        let any = self.stages[k].tiles.any.clone();
+        let run_any = |pyramid: &mut Self, stream: &CudaStream| {
+            let list = pyramid.stages[k].tiles.memory.address(gpu);
+            // the small ones leave room for others
+            any.iter()
+                .rev()
+                .try_for_each(|&part| pyramid.run_any(gpu, stream, k, work, (list + 4 * part.first as u64, part), 0))
+        };
+        if self.stages[k].tiles.whole == 0 {
+            return run_any(self, &gpu.stream);
         }
-        if self.stages[k].tiles.whole > 0 { self.run_whole(gpu, k, work) } else { Ok(()) }
+        let beside = gpu.fork()?;
+        let coarse = self.run_coarse(gpu, k, work);
+        let others = run_any(self, &beside);
+        let finest = self.run_finest(gpu, k, work);
+        gpu.join(&beside)?;
+        coarse.and(others).and(finest)?;
+        self.run_left_out(gpu, k, work)
     }
 
     /// The tiles of a list: of `count`, or of as many as stand at device address `device_count`, if not 0, and at most `count`.
-    pub(super) fn run_any(
+    pub(super) fn run_listed(
         &mut self,
         gpu: &Gpu,
         k: usize,
@@ -165,15 +192,32 @@ impl<T: Real> Pyramid<T> {
         (list, count): (u64, u32),
         device_count: u64,
     ) -> Result<()> {
-        let level = &self.stages[k].level;
-        let bytes = level.tile_bytes(T::BYTES, self.tier_count > 1);
+        let part =
+            TilePart { first: 0, count, largest: self.stages[k].level.largest(), few: count < gpu.multiprocessors };
+        self.run_any(gpu, &gpu.stream, k, work, (list, part), device_count)
+    }
+
+    /// The same for a part of a list, on a stream.
+    fn run_any(
+        &mut self,
+        gpu: &Gpu,
+        stream: &CudaStream,
+        k: usize,
+        work: &Work,
+        (list, TilePart { count, largest, few, .. }): (u64, TilePart),
+        device_count: u64,
+    ) -> Result<()> {
+        let bytes = largest.bytes(T::BYTES, self.tier_count > 1);
         let double = T::DTYPE == DType::F64;
         let most = if double { 5 } else { 8 };
+        // where they leave most multiprocessors idle, several of these share a tile
+        let cut = largest.planes.div_ceil(SLAB_PLANES) as u32;
+        let shared = few && device_count == 0 && largest.nodes > SMALL_NODES && count * cut <= gpu.multiprocessors;
+        let slabs = if shared { cut } else { 1 };
         // few tiles take as long as one, which many threads shorten
-        let few = count < gpu.multiprocessors;
-        let (kernels, threads, tiles) = match level.tile_nodes {
-            0..=1024 if !few => (kernels!("tiles_small"), [128, most], 4),
-            1025..=8192 if !few => (kernels!("tiles_middle"), [64, most], 1),
+        let (kernels, threads, tiles) = match largest.nodes {
+            0..=SMALL_NODES if !few => (kernels!("tiles_small"), [128, most], 4),
+            0..=MIDDLE_NODES if !few => (kernels!("tiles_middle"), [64, most], 1),
             _ => (kernels!("tiles_large"), [512, 1], 1),
         };
         let name = |kernels| kernel::<T>(kernels, work.encode);
@@ -182,7 +226,7 @@ impl<T: Real> Pyramid<T> {
             _ => Launch { name: name(kernels!("tiles_spilled")), threads: 512, tiles: 1, blocks: 1, shared: 0 },
         };
         let grid = match device_count {
-            0 => launch.grid(gpu, count),
+            0 => launch.grid(gpu, count * slabs),
             // mostly none: few blocks that end at once
             _ => launch.grid(gpu, count).min(4 * gpu.multiprocessors),
         };
@@ -193,42 +237,26 @@ impl<T: Real> Pyramid<T> {
             device_count,
             spill,
             tile_bytes: bytes as u32,
+            slabs,
             ..self.arguments(gpu, k, work)
         };
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe { gpu.launch(launch.name, grid, launch.threads, launch.shared, &arguments) }
+        unsafe { gpu.launch_on(stream, launch.name, grid, launch.threads, launch.shared, &arguments) }
     }
 
-    /// Whole tiles of the frame: first their nodes of S(1), then all others.
-    fn run_whole(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        let stage = &self.stages[k];
-        let Some(whole) = stage.level.whole.clone() else { return Ok(()) };
-        let count = stage.tiles.whole;
-        let many = self.tier_count > 1;
-        let coarse_bytes = whole.coarse_bytes(T::BYTES, many);
-        let list = self.stages[k].tiles.memory.address(gpu) + 4 * self.stages[k].tiles.any as u64;
-        let [lines, columns] = self.lines.addresses(gpu);
-        let arguments = TileArguments {
-            list,
-            list_count: count,
-            lines,
-            columns,
-            coarse: self.coarse.address(gpu),
-            tile_bytes: coarse_bytes as u32,
-            whole_shape: whole.shape,
-            coarse_shape: whole.coarse_shape,
-            ..self.arguments(gpu, k, work)
-        };
+    /// Whole tiles of the frame: their nodes of S(1).
+    fn run_coarse(&self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+        let Some(whole) = &self.stages[k].level.whole else { return Ok(()) };
+        let bytes = whole.coarse_bytes(T::BYTES, self.tier_count > 1);
         let in_order = self.key.3 == Order::Axis;
-        let (first, second) = match (whole.side, in_order) {
-            (8, false) => (kernels!("coarse_8"), kernels!("fine_8")),
-            (8, true) => (kernels!("coarse_axis_8"), kernels!("fine_8")),
-            (16, false) => (kernels!("coarse_16"), kernels!("fine_16")),
-            (16, true) => (kernels!("coarse_axis_16"), kernels!("fine_16")),
-            (_, false) => (kernels!("coarse_32"), kernels!("fine_32")),
-            (_, true) => (kernels!("coarse_axis_32"), kernels!("fine_32")),
+        let kernels = match (whole.side, in_order) {
+            (8, false) => kernels!("coarse_8"),
+            (8, true) => kernels!("coarse_axis_8"),
+            (16, false) => kernels!("coarse_16"),
+            (16, true) => kernels!("coarse_axis_16"),
+            (_, false) => kernels!("coarse_32"),
+            (_, true) => kernels!("coarse_axis_32"),
         };
-        let [first, second] = [first, second].map(|kernels| kernel::<T>(kernels, work.encode));
         let most = match (whole.side, T::DTYPE, in_order) {
             (32, _, false) => 5,
             (32, DType::F32, true) => 7,
@@ -239,8 +267,27 @@ impl<T: Real> Pyramid<T> {
         };
         let (threads, tiles) = whole.coarse_group();
         let groups = COARSE_THREADS / threads;
-        let shared = groups as usize * coarse_bytes + 4 * (whole.side as usize / 2 + 1).pow(2);
-        let first = Launch::new(gpu, first, [COARSE_THREADS, most], groups * tiles, shared);
+        let shared = groups as usize * bytes + 4 * (whole.side as usize / 2 + 1).pow(2);
+        let name = kernel::<T>(kernels, work.encode);
+        let launch = Launch::new(gpu, name, [COARSE_THREADS, most], groups * tiles, shared);
+        let arguments = TileArguments { tile_bytes: bytes as u32, ..self.whole_arguments(gpu, k, work, whole) };
+        // SAFETY: all buffers were reserved for this stage's worklist and extents.
+        unsafe {
+            gpu.launch(launch.name, launch.grid(gpu, arguments.list_count), launch.threads, launch.shared, &arguments)
+        }
+    }
+
+    /// All others of their nodes, once these are rebuilt.
+    fn run_finest(&self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+        let Some(whole) = &self.stages[k].level.whole else { return Ok(()) };
+        if let (Some(bands), Some(groups)) = (&self.bands, &self.groups) {
+            return self.run_bands(gpu, bands, groups, work);
+        }
+        let kernels = match whole.side {
+            8 => kernels!("fine_8"),
+            16 => kernels!("fine_16"),
+            _ => kernels!("fine_32"),
+        };
         let threads = match (whole.side, T::DTYPE) {
             (32, _) => [512, 1],
             (16, DType::F64) => [128, 4],
@@ -249,22 +296,34 @@ impl<T: Real> Pyramid<T> {
             _ => [128, 5],
         };
         let together = whole.layout(T::BYTES).together as u32;
-        let second = Launch::new(gpu, second, threads, together, whole.fine_bytes(T::BYTES));
+        let name = kernel::<T>(kernels, work.encode);
+        let launch = Launch::new(gpu, name, threads, together, whole.fine_bytes(T::BYTES));
+        let arguments = self.whole_arguments(gpu, k, work, whole);
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        let run = |launch: Launch| unsafe {
-            gpu.launch(launch.name, launch.grid(gpu, count), launch.threads, launch.shared, &arguments)
-        };
-        run(first)?;
-        match (self.bands.take(), self.groups.take()) {
-            (Some(bands), Some(groups)) => {
-                let done = self.run_bands(gpu, &bands, &groups, work);
-                (self.bands, self.groups) = (Some(bands), Some(groups));
-                done
-            }
-            (_, groups) => {
-                self.groups = groups;
-                run(second)
-            }
+        unsafe {
+            gpu.launch(launch.name, launch.grid(gpu, arguments.list_count), launch.threads, launch.shared, &arguments)
+        }
+    }
+
+    /// Whole tiles whose bands were left out, as tiles of any shape.
+    fn run_left_out(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+        let (Some(_), Some(groups)) = (&self.bands, &self.groups) else { return Ok(()) };
+        let (list, count) = groups.left_out(gpu);
+        self.run_listed(gpu, k, work, (list, self.stages[k].tiles.whole), count)
+    }
+
+    fn whole_arguments(&self, gpu: &Gpu, k: usize, work: &Work, whole: &WholeTiles) -> TileArguments {
+        let [lines, columns] = self.lines.addresses(gpu);
+        let tiles = &self.stages[k].tiles;
+        TileArguments {
+            list: tiles.whole_at(gpu),
+            list_count: tiles.whole,
+            lines,
+            columns,
+            coarse: self.coarse.address(gpu),
+            whole_shape: whole.shape,
+            coarse_shape: whole.coarse_shape,
+            ..self.arguments(gpu, k, work)
         }
     }
 
@@ -272,7 +331,7 @@ impl<T: Real> Pyramid<T> {
         let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
         let (shapes, coding) = (&self.shapes, &self.coding);
         TileArguments {
-            values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
+            values: if work.encode { work.values.unwrap_or(stage.source().address(gpu)) } else { 0 },
             result: work.result,
             corners: corners.values.address(gpu),
             tiers: stage.tiers.address(gpu),
@@ -306,6 +365,8 @@ impl<T: Real> Pyramid<T> {
             is_corners: (k > 0) as u32,
             whole_shape: 0,
             coarse_shape: 0,
+            slabs: 1,
+            unused: 0,
         }
     }
 }
