@@ -134,5 +134,5 @@ static_assert(BAND_BYTES<double, 32, false> == 50704, "bands.rs");
 static_assert(BAND_BYTES<double, 16, false> == 14512, "bands.rs");
 extern "C" __global__ void __launch_bounds__(256, 3) decode_bands_32_f32(const BandArguments<float> a) { each_band_tile<DecodeBands, float, 32, false>(a); }
 extern "C" __global__ void __launch_bounds__(64, 8) decode_bands_16_f32(const BandArguments<float> a) { each_band_tile<DecodeBands, float, 16, false>(a); }
-extern "C" __global__ void __launch_bounds__(256, 1) decode_bands_32_f64(const BandArguments<double> a) { each_band_tile<DecodeBands, double, 32, false>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) decode_bands_32_f64(const BandArguments<double> a) { each_band_tile<DecodeBands, double, 32, false>(a); }
 extern "C" __global__ void __launch_bounds__(64, 5) decode_bands_16_f64(const BandArguments<double> a) { each_band_tile<DecodeBands, double, 16, false>(a); }

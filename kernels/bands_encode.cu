@@ -56,8 +56,14 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
             if (LAG == 2) fresh_pair<2>(slab, third);
             __syncwarp();
             this->loader.template ask_new<LAG, 0>(slab + 1);
-            if (LAG == 2) put<4, 1>({fourth, this->even, this->odd, third});
-            else put<4, 2>({third, fourth, this->even, this->odd});
+            // two at a time: four take more registers and more code than they save
+            if (LAG == 2) {
+                put<2, 1>({fourth, this->even});
+                put<2, 2>({this->odd, third});
+            } else {
+                put<2, 2>({third, fourth});
+                put<2, 0>({this->even, this->odd});
+            }
             writer.drain();
         }
         this->template old_planes<0, 1>(SLABS);

@@ -147,10 +147,10 @@ template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
         coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
         keep_global(coarse);
     }
-    __device__ __forceinline__ void copy(T *to, const T *from) const {
+    template <bool ALIGNED> __device__ __forceinline__ void copy(T *to, const T *from) const {
 #pragma unroll
         for (u32 i = 0; i < TURNS; i++) {
-            if (aligned) {
+            if (ALIGNED) {
                 copy_ahead<16>(to + 32 * VECTOR * i, from + turn_stride * i);
             } else {
 #pragma unroll 1
@@ -160,13 +160,18 @@ template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
     }
     // Asks for the old planes of a batch and their nodes of S(1).
     template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
+        if (!ENCODE || aligned) ask_for_old<FIRST, true>(slab);
+        else ask_for_old<FIRST, false>(slab);
+        copies_together();
+    }
+    template <u32 FIRST, bool ALIGNED> __device__ __forceinline__ void ask_for_old(u32 slab) {
         each<BATCH<ENCODE>>([&](auto k) {
             constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
-            const u32 plane = STAGES * slab + K;
-            if (plane >= OLD) return;
+            // the last one is alone in its slab
+            if (K > 0 && slab == Shape::SLABS) return;
             if (ENCODE) {
-                // the last one is the neighbour of the new plane before it
-                copy(piece + AT, K == 0 && plane == OLD - 1 ? old - pair_stride / 2 : old);
+                // and the neighbour of the new plane before it
+                copy<ALIGNED>(piece + AT, K == 0 && slab == Shape::SLABS ? old - pair_stride / 2 : old);
                 old += pair_stride;
             }
             if (owns) {
@@ -176,17 +181,20 @@ template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
             }
             coarse = advance<1>(coarse, coarse_stride);
         });
-        copies_together();
     }
     // Asks for the new planes that a batch does.
     template <u32 LAG, u32 FIRST> __device__ __forceinline__ void ask_new(u32 slab) {
         if (!ENCODE) return;
+        if (aligned) ask_for_new<LAG, FIRST, true>(slab);
+        else ask_for_new<LAG, FIRST, false>(slab);
+        copies_together();
+    }
+    template <u32 LAG, u32 FIRST, bool ALIGNED> __device__ __forceinline__ void ask_for_new(u32 slab) {
         each<BATCH<ENCODE>>([&](auto k) {
             constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
-            if ((K < LAG && slab == 0) || STAGES * slab + K >= OLD - 2 + LAG) return;
-            copy(piece + AT + FRESH, fresh);
+            if ((K < LAG && slab == 0) || (K + 1 >= LAG && slab == Shape::SLABS)) return;
+            copy<ALIGNED>(piece + AT + FRESH, fresh);
             fresh += pair_stride;
         });
-        copies_together();
     }
 };

@@ -146,16 +146,24 @@ struct Group {
         for (u32 k = 0; k < GROUP_NODES; k++) q[k] = (i32)(bytes.pair(k / 2) >> 16 * (k % 2) & 0xffff) - (i32)SignedBytes::MIDDLE;
     }
     __device__ __forceinline__ void take(const Group &group) { *this = group; }
+    // Not 0 if a symbol is not.
+    __device__ __forceinline__ u32 bits() const {
+        u32 any = 0;
+#pragma unroll
+        for (u32 k = 0; k < GROUP_NODES; k++) any |= (u32)q[k];
+        return any;
+    }
     // All magnitudes OR-ed; `twice`: the bits that more than one has.
     __device__ __forceinline__ u32 magnitudes(u32 &twice) const {
-        u32 any = 0;
-        twice = 0;
+        u32 m[GROUP_NODES];
 #pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) {
-            const u32 m = magnitude(q[k]);
-            twice |= any & m, any |= m;
-        }
-        return any;
+        for (u32 k = 0; k < GROUP_NODES; k++) m[k] = magnitude(q[k]);
+        // three at a time
+        const auto two_of = [](u32 a, u32 b, u32 c) { return (a & b) | (c & (a | b)); };
+        const u32 near = m[0] | m[1] | m[2], far = m[3] | m[4] | m[5], last = m[6] | m[7];
+        twice = two_of(m[0], m[1], m[2]) | two_of(m[3], m[4], m[5]) | two_of(near, far, last);
+        twice |= m[6] & m[7];
+        return near | far | last;
     }
     // The place of the only magnitude that has bit `highest`.
     __device__ __forceinline__ u32 leader(u32 highest) const {

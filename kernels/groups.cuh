@@ -37,40 +37,52 @@ struct GroupWriter {
     __device__ __forceinline__ void put(const Group &group, u32 live) {
         if (live != 0) put_runs<1, 0>({group}, live);
     }
-    // Two nodes a time.
-    __device__ __forceinline__ void put_pieces(const Group &group, u32 low, u32 led, u32 place, u32 bit) {
-        put(bit, led ? place : 0);
-        bit += led * PLACE_BITS;
+    // NODES nodes a time, of `low` bits each, and before them the place of the one that has one bit more, where a group is led.
+    template <u32 NODES> __device__ __forceinline__ void put_pieces(const Group &group, u32 low, u32 led, u32 place, u32 bit) {
+        if (NODES < 4) {
+            put(bit, led ? place : 0);
+            bit += led * PLACE_BITS;
+        }
 #pragma unroll
-        for (u32 first = 0; first < GROUP_NODES; first += 2) {
-            const bool leads = led & (place / 2 == first / 2);
-            put(bit, group.join<2>(first, low) - (leads ? 1u << (low * (place % 2) + low) : 0));
-            bit += 2 * low;
+        for (u32 first = 0; first < GROUP_NODES; first += NODES) {
+            // without the bit that leads
+            const u32 own = place - first;
+            u32 joined = group.join<NODES>(first, low) - (led & (own < NODES) ? 1u << (low * own + low & 31) : 0), bits = NODES * low;
+            if (NODES >= 4 && first == 0) {
+                joined = led ? joined << PLACE_BITS | place : joined;
+                bits += led * PLACE_BITS;
+            }
+            put(bit, joined);
+            bit += bits;
         }
     }
     // RUNS runs together: none waits for what the one before takes. Lanes that have a group: of all runs all, but for run SOME those of `live`.
     template <u32 RUNS, u32 SOME> __device__ __forceinline__ void put_runs(const Group (&groups)[RUNS], u32 live) {
         static_assert(RUNS <= RUNS_AHEAD, "there must be room");
-        u32 any[RUNS], twice[RUNS], all_bits = reference;
+        u32 all_bits = reference;
 #pragma unroll
-        for (u32 i = 0; i < RUNS; i++) {
-            any[i] = groups[i].magnitudes(twice[i]);
-            all_bits |= any[i], largest |= any[i];
-        }
+        for (u32 i = 0; i < RUNS; i++) all_bits |= groups[i].bits();
         if (!__any_sync(FULL, all_bits != 0)) {
             at += RUNS;
             return;
         }
+        u32 any[RUNS], twice[RUNS];
+#pragma unroll
+        for (u32 i = 0; i < RUNS; i++) {
+            any[i] = groups[i].magnitudes(twice[i]);
+            largest |= any[i];
+        }
         const u32 some_before = live & lane.below, last_live = 31 - __clz((i32)(some_before | 1));
-        u32 width[RUNS], led[RUNS], distance[RUNS], changes[RUNS], fars[RUNS], farthers[RUNS], down[RUNS], wide[RUNS], flags[RUNS];
-        u32 signs[RUNS], nonzero[RUNS], before[RUNS], all[RUNS], start[RUNS], most_bits = 0, any_far = 0;
+        u32 size[RUNS], distance[RUNS], changes[RUNS], fars[RUNS], farthers[RUNS], down[RUNS], wide[RUNS], flags[RUNS];
+        u32 signs[RUNS], before[RUNS], all[RUNS], start[RUNS], any_far = 0;
+        const auto size_in_bits = [](u32 size) { return size / 2 * GROUP_NODES + size % 2 * PLACE_BITS; };
 #pragma unroll
         for (u32 i = 0; i < RUNS; i++) {
             // What is too large for a symbol is cut off; nobody reads such a stream. Led, if the highest bit is not among those of two.
-            width[i] = min(bit_length(any[i]), MOST_WIDTH), led[i] = (any[i] ^ twice[i]) > twice[i];
-            const u32 size = 2 * width[i] - led[i], other = i == SOME ? __shfl_sync(FULL, size, last_live) : __shfl_up_sync(FULL, size, 1);
-            const i32 change = (i32)size - (i32)((i == SOME ? some_before : lane.number) == 0 ? reference : other);
-            reference = __shfl_sync(FULL, size, i == SOME ? __ffs((i32)live) - 1 : 0);
+            size[i] = 2 * min(bit_length(any[i]), MOST_WIDTH) - ((any[i] ^ twice[i]) > twice[i]);
+            const u32 other = i == SOME ? __shfl_sync(FULL, size[i], last_live) : __shfl_up_sync(FULL, size[i], 1);
+            const i32 change = (i32)size[i] - (i32)((i == SOME ? some_before : lane.number) == 0 ? reference : other);
+            reference = __shfl_sync(FULL, size[i], i == SOME ? __ffs((i32)live) - 1 : 0);
             distance[i] = (u32)abs(change);
             changes[i] = __ballot_sync(FULL, i == SOME ? (live >> lane.number & 1) & (change != 0) : change != 0);
             const bool changed = changes[i] >> lane.number & 1;
@@ -80,10 +92,9 @@ struct GroupWriter {
             down[i] = or_lanes(change < 0 ? rank : 0), wide[i] = or_lanes(distance[i] > 1 ? rank : 0);
             fars[i] = __ballot_sync(FULL, changed & (distance[i] > 1)), farthers[i] = __ballot_sync(FULL, changed & (distance[i] >= FARTHER));
             any_far |= fars[i];
-            signs[i] = groups[i].signs(), nonzero[i] = 31 - __clz((i32)signs[i]);
-            const u32 size_in_bits = (width[i] - led[i]) * GROUP_NODES + led[i] * PLACE_BITS;
-            most_bits = max(most_bits, size_in_bits);
-            const u32 own = size_in_bits | nonzero[i] << 16, sum = scan_lanes(own, lane.number);
+            const u32 ended = groups[i].signs(), nonzero = 31 - __clz((i32)ended);
+            signs[i] = ended ^ 1u << nonzero;
+            const u32 own = size_in_bits(size[i]) | nonzero << 16, sum = scan_lanes(own, lane.number);
             before[i] = sum - own, all[i] = __shfl_sync(FULL, sum, 31);
         }
         const auto groups_of = [&](u32 i) { return i == SOME ? (u32)__popc(live) : 32; };
@@ -118,20 +129,20 @@ struct GroupWriter {
             }
         }
 #pragma unroll
-        for (u32 i = 0; i < RUNS; i++) put_together<4>(start[i] + (all[i] & 0xffff) + (before[i] >> 16), signs[i] ^ 1u << nonzero[i]);
-        const bool is_wide = __any_sync(FULL, most_bits > 32), is_narrow = !__any_sync(FULL, most_bits > 16);
+        for (u32 i = 0; i < RUNS; i++) put_together<4>(start[i] + (all[i] & 0xffff) + (before[i] >> 16), signs[i]);
 #pragma unroll
         for (u32 i = 0; i < RUNS; i++) {
-            const u32 first = start[i] + (before[i] & 0xffff), low = width[i] - led[i], place = groups[i].leader(1u << width[i] >> 1);
-            if (is_wide) {
-                put_pieces(groups[i], low, led[i], place, first);
-                continue;
+            const u32 first = start[i] + (before[i] & 0xffff), low = size[i] / 2, led = size[i] % 2, place = groups[i].leader(1u << (low + led) >> 1);
+            if (!__any_sync(FULL, size_in_bits(size[i]) > 16)) {
+                u32 joined = groups[i].template join<8>(0, low);
+                // without the bit that leads
+                if (led) joined = (joined - (1u << (low * place + low))) << PLACE_BITS | place;
+                put_together<2>(first, joined);
+            } else if (!__any_sync(FULL, low > 7)) {
+                put_pieces<4>(groups[i], low, led, place, first);
+            } else {
+                put_pieces<2>(groups[i], low, led, place, first);
             }
-            u32 joined = groups[i].template join<8>(0, low);
-            // without the bit that leads
-            if (led[i]) joined = (joined - (1u << (low * place + low))) << PLACE_BITS | place;
-            if (is_narrow) put_together<2>(first, joined);
-            else put(first, joined);
         }
     }
     __device__ __forceinline__ void drain() {
