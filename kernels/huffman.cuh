@@ -29,25 +29,26 @@ struct HuffmanPart {
     u32 unit, book;
     // A chunk has its kind in front, its payload's length, and two empty lists behind.
     u32 chunk;
-    // Written by the kernels: bytes of the payload, whether any symbol is not zero, exact symbols found, damage.
-    u32 bytes, nonzero, stored, error, unused;
+    // Written by the kernels: bytes of the payload, whether any symbol is not zero, damage.
+    u32 bytes, nonzero, error;
     // Of its first byte.
     u64 offset;
 };
 struct HuffmanArguments {
-    i32 *symbols;
+    Symbols symbols;
     const Segment *segments;
     HuffmanPart *parts;
     // TOKENS a segment.
     u16 *histograms;
-    // TOKENS a book: counts; lengths of codes; code | length with raw bits << 16; what a decoder does (4096 a book).
+    // TOKENS a book: counts; lengths of codes; code | length with raw bits << 16. What a decoder does, 4096 a book: with several tokens, with one.
     u32 *counts;
     u8 *lengths;
     u32 *codes;
-    u32 *table;
+    u32 *table, *single;
     // Of the segments; offsets count from the payload's first byte.
     u32 *bytes, *offsets;
-    // Segment with which a block of threads begins; it takes those that follow in the same part, one a warp.
+    // Encoding: segment with which a block of threads begins; it takes those that follow in the same part, one a warp. Decoding: that with which a warp
+    // begins, whose lanes take one each, all of one book; behind the last one the number of segments.
     const u32 *tasks;
     u8 *data;
     // Bytes of all parts, and those that `data` holds.

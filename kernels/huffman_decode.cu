@@ -1,31 +1,122 @@
-// From payloads to symbols: a warp decodes a segment, and refuses what the CPU refuses.
+// From payloads to symbols: a lane decodes a segment, and refuses what the CPU refuses.
 //
-// The bits of a segment are cut into 32 equal pieces. No lane knows where in its piece a token begins; but from any bit
-// a decoder falls into step after a few tokens. So each lane starts a little before its piece, and then decodes it. A
-// lane that did not begin where the one before it ended starts again from there, until all agree: then every lane began
-// at a token, as the first one did.
+// What a lane waits for is one look-up after the other, so a look-up gives as many tokens as twelve bits hold, up to two values; and whatever one lane of a
+// warp does, all do, so nearly all tokens go one way. Symbols are put down in shared memory and go out in rows of 32 bytes; bits come through a ring.
 #include "huffman.cuh"
 
-// Segments of a task; the warps of a block, at most as many, share them.
-constexpr u32 TASK_SEGMENTS = 11;
-// Symbols of a segment, 16 bits each while they are collected.
-constexpr u32 MOST_SYMBOLS = 387 * SEGMENT_UNITS;
-// Words of a segment that a warp holds at a time, and what a token that begins in the last of them may reach.
-constexpr u32 WINDOW = 1792, BEYOND = 4;
+// Words in shared memory by their own addresses, which the compiler would make anew for each access.
+struct SharedWords {
+#ifdef BLOCKMGARD_EMULATOR
+    const u32 *base;
+    __device__ SharedWords(const u32 *words) : base(words) {}
+    template <u32 OFFSET> __device__ u32 get(u32 i) const { return base[i + OFFSET]; }
+#else
+    u32 base;
+    __device__ __forceinline__ SharedWords(const u32 *words) : base((u32)__cvta_generic_to_shared(words)) { keep(base); }
+    template <u32 OFFSET> __device__ __forceinline__ u32 get(u32 i) const {
+        u32 word;
+        asm volatile("ld.shared.u32 %0, [%1 + %2];" : "=r"(word) : "r"(base + 4 * i), "n"(4 * OFFSET));
+        return word;
+    }
+#endif
+};
 
-// Bits before a lane's piece from which it looks for the first token in it.
-constexpr u32 WARM_UP = 256;
+// What a lane reads passes through a ring of pieces of 16 bytes in shared memory, asked for long before it is used. The first piece stands behind the last
+// once more, so that words that follow each other do so in the ring.
+constexpr u32 BIT_PIECES = 16;
+struct LaneRing {
+    // Words of a ring, and from one lane's to the next.
+    static constexpr u32 WORDS = 4 * BIT_PIECES, STRIDE = WORDS + 4;
+    u32 *ring;
+    const char *from;
+    SharedWords words;
+    // Pieces there are, and asked for.
+    u32 count, asked;
+    __device__ __forceinline__ LaneRing(u32 *rings, const void *from, u32 count)
+        : ring(rings + (threadIdx.x & 31) * STRIDE), from((const char *)from), words(ring), count(count), asked(0) {}
+    // Asks for the next piece, whose place is free.
+    __device__ __forceinline__ void ask() {
+        if (asked < count) {
+            copy_ahead<16>(ring + asked % BIT_PIECES * 4, from + asked * 16);
+            if (asked % BIT_PIECES == 0) copy_ahead<16>(ring + WORDS, from + asked * 16);
+        }
+        asked++;
+    }
+};
 
-// An entry of the decoder's table, by the next 12 bits: length of the code, 0 where none begins so; symbols of the token
-// and its kind; length of all the plain tokens in the 12 bits; the value (0 of a run), or the token of what is not plain;
-// symbols of all those plain tokens. Plain are values and runs without raw bits.
-constexpr u32 IS_VALUE = 1u << 7, IS_END = 1u << 8, IS_PLAIN = 1u << 9;
-__device__ __forceinline__ u32 code_length(u32 entry) { return entry & 15; }
-__device__ __forceinline__ u32 symbols_of(u32 entry) { return entry >> 4 & 7; }
-__device__ __forceinline__ u32 plain_length(u32 entry) { return entry >> 12 & 15; }
-__device__ __forceinline__ i32 value_of(u32 entry) { return (i32)(entry << 8) >> 24; }
-__device__ __forceinline__ u32 token_of(u32 entry) { return entry >> 16 & 255; }
-__device__ __forceinline__ u32 plain_symbols(u32 entry) { return entry >> 24; }
+// The segment of this lane in a task, if it has one.
+__device__ __forceinline__ bool lane_segment(const HuffmanArguments &a, u32 task, u32 &s) {
+    s = a.tasks[task] + (threadIdx.x & 31);
+    return s < a.tasks[task + 1];
+}
+// Symbols that a lane holds: a ring of rows; 16-bit places from one lane's to the next; one that nobody reads.
+constexpr u32 ROW = 16, HELD = 64, HELD_STRIDE = HELD + 8, NO_PLACE = HELD;
+// Look-ups between rows going out. Each takes 41 bits at most, 12 of them mostly: pieces asked for between two of these are enough for the most, and those
+// asked for some turns before have come.
+constexpr u32 LOOKUPS = 8, TOGETHER = 4, PIECES_A_TURN = 3, TURNS_AHEAD = 2;
+static_assert(LOOKUPS * 41 <= PIECES_A_TURN * 128, "a turn's pieces hold a turn's bits");
+static_assert(LOOKUPS % TOGETHER == 0, "whole groups");
+static_assert((BIT_PIECES - 1) * 128 >= (TURNS_AHEAD + 1) * LOOKUPS * 41 + 128, "what a turn reads is there");
+
+// An entry of the decoder's table, by the next 12 bits. Either all tokens that lie in them and have no raw bits, up to two values and runs around them:
+// their length, places moved on, place of the first value and of the second from the first place on, zigzag of the first value, second value. A value that
+// is not there is a zero where another one comes or is put down. Or one token with raw bits, or an end: length of its code, number of raw bits, number above
+// them; a value moves on by 1 and is put down like a first one. Whether a value comes last, `moved` is one more than `second`. What is none of these is a run
+// longer than any unit.
+struct Entry {
+    u32 word;
+    static constexpr u32 RAW_BIT = 15, RUN_BIT = 29, END_BIT = 30, RAW = 1u << RAW_BIT, IS_RUN = 1u << RUN_BIT, IS_END = 1u << END_BIT;
+    // `second` of what does not end with a value.
+    static constexpr u32 NOWHERE = 15;
+    static constexpr u32 UNKNOWN = RAW | IS_RUN | NOWHERE << 11 | 3u << 16 | 29u << 24;
+    // All ones where a bit is set.
+    __device__ __forceinline__ u32 mask(u32 bit) const { return (u32)((i32)(word << (31 - bit)) >> 31); }
+    __device__ __forceinline__ u32 length() const { return word & 15; }
+    __device__ __forceinline__ u32 moved() const { return word >> 4 & 15; }
+    __device__ __forceinline__ u32 first() const { return word >> 8 & 7; }
+    __device__ __forceinline__ u32 second() const { return word >> 11 & 15; }
+    __device__ __forceinline__ u32 number() const { return word >> 16 & 255; }
+    __device__ __forceinline__ i32 second_value() const { return (i32)word >> 24; }
+    __device__ __forceinline__ u32 raw_length() const { return word >> 24 & 31; }
+};
+// Places beyond the first that an entry may write to.
+constexpr u32 REACH = 16;
+
+// Of a symbol of 16 bits.
+constexpr u32 MOST_ZIGZAG = 65534;
+__device__ __forceinline__ u32 unzigzag(u32 z) { return z >> 1 ^ (0u - (z & 1)); }
+
+// The first token alone: its length (0 where no code begins so), the token.
+__device__ __forceinline__ u32 single_entry(u32 token, u32 length) { return length | token << 4; }
+
+// The entry for twelve bits; `single` has the tokens by their first bits.
+__device__ __forceinline__ u32 make_entry(const u32 *single, u32 next) {
+    const u32 token = single[next] >> 4, length = single[next] & 15;
+    const Action action = action_of(token);
+    if (length == 0 || token == ESCAPE || token >= ALPHABET) return Entry::UNKNOWN;
+    if (token == END) return length | 1u << 4 | Entry::RAW | Entry::IS_RUN | Entry::IS_END;
+    if (action.extra_bits) {
+        const u32 kind = action.is_value ? 1u << 4 : Entry::NOWHERE << 11 | Entry::IS_RUN;
+        return length | kind | Entry::RAW | (action.base - 1 >> action.extra_bits) << 16 | action.extra_bits << 24;
+    }
+    u32 bits = 0, moved = 0, count = 0, places[2] = {0, 0}, values[2] = {0, 0};
+    for (;;) {
+        const u32 entry = single[next >> bits], taken = entry & 15;
+        const Action a = action_of(entry >> 4);
+        const bool plain = taken && entry >> 4 != END && entry >> 4 != ESCAPE && a.extra_bits == 0;
+        if (!plain || bits + taken > MAX_BITS) break;
+        // what has room in the entry: no sound stream has more, but for a third value
+        if (a.is_value ? count == 2 || moved > (count ? 9 : 7) : moved + a.base > 15) break;
+        bits += taken;
+        if (a.is_value) {
+            places[count] = moved;
+            values[count++] = a.base;
+        }
+        moved += a.is_value ? 1 : a.base;
+    }
+    const u32 second = count == 2 ? places[1] : count == 1 ? places[0] : Entry::NOWHERE;
+    return bits | moved << 4 | places[0] << 8 | second << 11 | values[0] << 16 | unzigzag(values[1]) << 24;
+}
 
 // The tables of the books, from the lengths of their codes: a block of TOKENS threads a book.
 extern "C" __global__ void huffman_table(const HuffmanArguments a) {
@@ -51,23 +142,13 @@ extern "C" __global__ void huffman_table(const HuffmanArguments a) {
         u32 code = first_code[length];
         for (u32 s = 0; s < t; s++) code += lengths[s] == length;
         code = __brev(code) >> (32 - length);
-        const Action action = action_of(t);
-        const bool plain = t != END && t != ESCAPE && action.extra_bits == 0;
-        u32 entry = length | (action.is_value ? IS_VALUE : 0) | (t == END ? IS_END : 0);
-        const u32 value = action.is_value ? action.base >> 1 ^ (0u - (action.base & 1)) : 0;
-        entry |= plain ? IS_PLAIN | (value & 255) << 16 | (action.is_value ? 1 : action.base) << 4 : t << 16;
-        for (u32 i = code; i < 1u << MAX_BITS; i += 1u << length) table[i] = entry;
+        for (u32 i = code; i < 1u << MAX_BITS; i += 1u << length) table[i] = single_entry(t, length);
     }
     __syncthreads();
     for (u32 i = t; i < 1u << MAX_BITS; i += TOKENS) {
-        u32 bits = 0, symbols = 0;
-        for (;;) {
-            const u32 entry = table[i >> bits];
-            if (!(entry & IS_PLAIN) || bits + code_length(entry) > MAX_BITS) break;
-            bits += code_length(entry);
-            symbols += symbols_of(entry);
-        }
-        a.table[(blockIdx.x << MAX_BITS) + i] = table[i] | bits << 12 | symbols << 24;
+        const u32 at = (blockIdx.x << MAX_BITS) + i;
+        a.table[at] = make_entry(table, i);
+        a.single[at] = table[i];
     }
 }
 
@@ -94,230 +175,153 @@ extern "C" __global__ void huffman_parse(const HuffmanArguments a) {
     if (threadIdx.x == 0 && bytes && (!fits || sum != bytes)) part.error = 1;
 }
 
-// Bits from words in shared memory, counted from the first word of the segment. Global memory will not do: whatever one lane
-// loads, all lanes of its warp wait for.
-struct Bits {
-    const u32 *words;
-    // Of the next bit; the words that hold it and the next.
-    u32 at, low, high;
-    __device__ __forceinline__ void go(u32 bit) {
-        at = bit;
-        low = words[bit / 32];
-        high = words[bit / 32 + 1];
-    }
-    // The next 32 bits.
+// The word that holds the next bit of a lane, and the two that follow.
+struct Window {
+    u32 low, high, ahead, at;
+    // The next 32 bits, and those behind `skipped` more, at most 31.
     __device__ __forceinline__ u32 next() const { return __funnelshift_r(low, high, at); }
-    // At most 32.
-    __device__ __forceinline__ void skip(u32 bits) {
-        const u32 before = at / 32;
-        at += bits;
-        if (at / 32 != before) {
-            low = high;
-            high = words[before + 2];
-        }
+    __device__ __forceinline__ u32 next_behind(u32 skipped) const {
+        // all ones where they begin in the next word
+        const u32 crosses = (u32)((i32)(((at + skipped) ^ at) << 26) >> 31);
+        return __funnelshift_r(select_bits(crosses, high, low), select_bits(crosses, ahead, high), at + skipped);
     }
 };
 
-// Raw bits behind a token that is not plain, and its smallest number, as `action_of` has them.
-struct Special {
-    u32 raw_length, base;
-    __device__ __forceinline__ Special(u32 entry) {
-        const u32 token = token_of(entry);
-        const bool value = entry & IS_VALUE;
-        const u32 above = token - VALUE - DIRECT;
-        raw_length = value ? 5 + above / 4 : 1 + (token - RUN - 4) / 2;
-        base = ((value ? 4 | (above & 3) : 2 | (~token & 1)) << raw_length) + 1;
-        if (token == ESCAPE || token == END) raw_length = 0, base = 0xffffffffu;
+// Bits of a lane's segment.
+struct LaneReader {
+    LaneRing ring;
+    // Of the next bit, counted from the first piece.
+    u32 at;
+    __device__ __forceinline__ LaneReader(u32 *rings, const u8 *data, u32 bytes)
+        : ring(rings, data - ((u64)data & 15), bytes ? ((u32)((u64)data & 15) + bytes + 15) / 16 : 0), at(8 * (u32)((u64)data & 15)) {}
+    // Asks for pieces whose places are free.
+    __device__ __forceinline__ void ask() {
+#pragma unroll
+        for (u32 i = 0; i < PIECES_A_TURN; i++)
+            if (ring.asked < at / 128 + BIT_PIECES) ring.ask();
+        copies_together();
+    }
+    __device__ __forceinline__ Window window() const {
+        const u32 word = at / 32 % LaneRing::WORDS;
+        return {ring.words.get<0>(word), ring.words.get<1>(word), ring.words.get<2>(word), at};
     }
 };
 
-// What tokens do to a place in a segment: it moves on by `first`; where `ends`, it then goes to the end of its unit and
-// on by `then`.
-struct Advance {
-    u32 ends, first, then;
-    __device__ __forceinline__ void symbols(u32 n) { (ends ? then : first) += n; }
-    __device__ __forceinline__ void end(u32 unit) {
-        then = ends ? (then / unit + 1) * unit : 0;
-        ends = 1;
-    }
-    __device__ __forceinline__ u32 from(u32 place, u32 unit) const {
-        return ends ? ((place + first) / unit + 1) * unit + then : place + first;
-    }
+// Where a lane stands in its segment.
+struct LaneState {
+    // Next symbol, end of its unit, symbols there are, symbols gone out; look-ups begin below `limit`, which is 0 when there are none left.
+    u32 place, stop, count, gone, limit;
+    bool bad;
 };
-// `a`, then `b`.
-__device__ __forceinline__ Advance compose(const Advance &a, const Advance &b, u32 unit) {
-    if (!a.ends) return {b.ends, a.first + b.first, b.then};
-    if (!b.ends) return {1, a.first, a.then + b.first};
-    return {1, a.first, ((a.then + b.first) / unit + 1) * unit + b.then};
+
+// Takes the tokens of one look-up, without a branch; nothing where it cannot, which it says.
+__device__ __forceinline__ bool look_up(LaneState &l, LaneReader &bits, const SharedWords &entries, u32 unit, i16 *held, u32 *wide) {
+    const Window window = bits.window();
+    const Entry entry = {entries.get<0>(window.next() & ((1u << MAX_BITS) - 1))};
+    const u32 raw = entry.mask(Entry::RAW_BIT), run = raw & entry.mask(Entry::RUN_BIT), end = raw & entry.mask(Entry::END_BIT);
+    const u32 raw_length = entry.raw_length() & raw, length = entry.length();
+    const u32 z = (entry.number() << raw_length) + (window.next_behind(length) & ((1u << raw_length) - 1)) - raw;
+    const u32 after = l.place + select_bits(end, l.stop - l.place, select_bits(run, z, entry.moved()));
+    const u32 first = l.place + entry.first(), second = l.place + entry.second();
+    // A unit may end with the first value or with what comes last, if that is a value or an end.
+    const u32 stop_after = min(l.stop + unit, l.count);
+    const bool ends = entry.moved() == entry.second() + 1, first_ends = first + 1 == l.stop && entry.second() != Entry::NOWHERE;
+    const bool takes = l.place < l.limit && after < (first_ends ? stop_after : l.stop + ends);
+    const bool stops = takes && after >= l.stop, beyond = z > MOST_ZIGZAG;
+    held[takes ? second % HELD : NO_PLACE] = (i16)(entry.second_value() & ~raw);
+    held[takes ? first % HELD : NO_PLACE] = beyond ? EXACT : (i16)(unzigzag(z) & ~run);
+    if (takes && beyond) wide[l.place] = z;
+    bits.at += takes ? length + raw_length : 0;
+    l.place = takes ? after : l.place;
+    l.limit = stops && l.stop == l.count ? 0 : l.limit;
+    l.stop = stops ? stop_after : l.stop;
+    return takes;
 }
 
-// Decodes from `start` to the first token at or behind `end`, which it returns. (Loops here have one way through and one
-// way out, so that the lanes of a warp meet again after each token.)
-__device__ __forceinline__ u32 measure(Bits &bits, const u32 *table, u32 start, u32 end, u32 unit, Advance &advance) {
-    advance = {0, 0, 0};
-    if (start >= end) return start;
-    bits.go(start);
-    while (bits.at < end) {
-        const u32 entry = table[bits.next() & ((1u << MAX_BITS) - 1)];
-        const bool together = plain_length(entry) && bits.at + MAX_BITS <= end;
-        u32 symbols = together ? plain_symbols(entry) : symbols_of(entry);
-        bits.skip(together ? plain_length(entry) : max(code_length(entry), 1u));
-        if (!(entry & IS_PLAIN)) {
-            const Special special(entry);
-            const u32 raw = bits.next() & ((1u << special.raw_length) - 1);
-            bits.skip(special.raw_length);
-            symbols = entry & IS_VALUE ? 1 : special.base + raw;
-            if (entry & IS_END) {
-                advance.end(unit);
-                symbols = 0;
+// Takes one token of any kind.
+__device__ __forceinline__ void take_token(LaneState &l, LaneReader &bits, const u32 *single, u32 unit, i16 *held, u32 *wide) {
+    const Window window = bits.window();
+    const u32 entry = single[window.next() & ((1u << MAX_BITS) - 1)], length = entry & 15, token = entry >> 4;
+    const Action action = action_of(token);
+    // zigzag of a value, length of a run
+    const u32 z = action.base + (window.next_behind(length) & ((1u << action.extra_bits) - 1));
+    bits.at += length + action.extra_bits;
+    const bool is_value = action.is_value;
+    if (is_value) {
+        held[l.place % HELD] = z <= MOST_ZIGZAG ? (i16)unzigzag(z) : EXACT;
+        if (z > MOST_ZIGZAG) wide[l.place] = z;
+    }
+    l.place += is_value ? 1 : token == END ? l.stop - l.place : z;
+    l.bad |= length == 0;
+    if (l.place >= l.stop) {
+        // a run must not reach the end of its unit
+        l.bad |= !is_value && token != END;
+        l.place = l.stop;
+        if (l.stop == l.count) l.limit = 0;
+        l.stop = min(l.stop + unit, l.count);
+    }
+    if (l.bad) l.limit = 0;
+}
+
+extern "C" __global__ void __launch_bounds__(32) huffman_decode(const HuffmanArguments a) {
+    __shared__ __align__(16) u32 table[1 << MAX_BITS];
+    __shared__ __align__(16) u32 rings[32 * LaneRing::STRIDE];
+    __shared__ __align__(16) i16 all_held[32 * HELD_STRIDE];
+    const u32 lane = threadIdx.x;
+    u32 s;
+    const bool has = lane_segment(a, blockIdx.x, s);
+    const Segment segment = a.segments[has ? s : a.tasks[blockIdx.x]];
+    HuffmanPart &part = a.parts[segment.part];
+    const u32 unit = part.unit;
+    // A payload of no bytes is all zeros.
+    const bool coded = has && part.bytes && !part.error;
+    LaneReader bits(rings, a.data + part.offset + part_head(part) + (coded ? a.offsets[s] : 0), coded ? a.bytes[s] : 0);
+    const u32 limit = bits.at + (coded ? 8 * a.bytes[s] : 0);
+    for (u32 i = 0; i < BIT_PIECES; i++) bits.ring.ask();
+    copies_together();
+    const u32 *single = a.single + (part.book << MAX_BITS);
+    const uint4 *from = (const uint4 *)(a.table + (part.book << MAX_BITS));
+    for (u32 i = lane; i < (1u << MAX_BITS) / 4; i += 32) ((uint4 *)table)[i] = from[i];
+    i16 *held = all_held + lane * HELD_STRIDE, *to = a.symbols.narrow + segment.symbol;
+    u32 *wide = a.symbols.wide + segment.symbol;
+    keep_global(wide);
+    const uint4 zero = make_uint4(0, 0, 0, 0);
+    for (u32 i = 0; i < HELD / 8; i++) ((uint4 *)held)[i] = zero;
+    copies_arrived();
+    __syncwarp();
+    const SharedWords entries(table);
+    LaneState l = {0, min(unit, segment.count), segment.count, 0, coded && segment.count, false};
+    if (has && !part.bytes) l.place = segment.count;
+#pragma unroll 1
+    do {
+        // Whole rows go out.
+        while (__any_sync(FULL, l.place - l.gone >= ROW)) {
+            if (l.place - l.gone >= ROW) {
+                uint4 *row = (uint4 *)(held + l.gone % HELD), *out = (uint4 *)(to + l.gone);
+                const uint4 first = row[0], second = row[1];
+                out[0] = first;
+                out[1] = second;
+                row[0] = row[1] = zero;
+                l.gone += ROW;
             }
+            __syncwarp();
         }
-        advance.symbols(symbols);
-    }
-    return bits.at;
-}
-
-// The end of the unit that holds a place.
-__device__ __forceinline__ u32 unit_end(u32 place, u32 unit, u32 count) { return min((place / unit + 1) * unit, count); }
-
-// What a lane found out while it put symbols down.
-struct Outcome {
-    bool bad, finished, wide;
-    u32 stored;
-};
-
-// Puts down the symbols of the tokens from `start` to `end`, the first at `place`: those of 16 bits in `staged`, or, when
-// WIDE, the others in `symbols`.
-template <bool WIDE>
-__device__ __forceinline__ Outcome put_symbols(Bits &bits, const u32 *table, u32 start, u32 end, u32 place, u32 unit, u32 count,
-                                               i16 *staged, i32 *symbols) {
-    Outcome o = {false, false, false, 0};
-    bool more = start < end && place < count;
-    if (more) bits.go(start);
-    u32 stop = unit_end(place, unit, count);
-    while (more) {
-        const u32 entry = table[bits.next() & ((1u << MAX_BITS) - 1)];
-        bits.skip(code_length(entry));
-        i32 value = value_of(entry);
-        u32 moved = symbols_of(entry);
-        if (!(entry & IS_PLAIN)) {
-            const Special special(entry);
-            const u32 z = special.base + (bits.next() & ((1u << special.raw_length) - 1));
-            bits.skip(special.raw_length);
-            const i32 wide = (i32)(z >> 1 ^ (0u - (z & 1)));
-            const bool is_value = entry & IS_VALUE, fits = wide == (i16)wide;
-            o.bad |= code_length(entry) == 0;
-            o.stored += is_value && wide == STORED;
-            o.wide |= is_value && !fits;
-            if (WIDE && is_value && !fits) symbols[place] = wide;
-            value = is_value && fits ? wide : 0;
-            moved = is_value ? 1 : entry & IS_END ? stop - place : z;
+        bits.ask();
+        copies_arrived_but<TURNS_AHEAD>();
+        l.limit = l.limit ? l.gone + HELD - REACH + 1 : 0;
+#pragma unroll 1
+        for (u32 i = 0; i < LOOKUPS; i += TOGETHER) {
+            bool takes = true;
+#pragma unroll
+            for (u32 k = 0; k < TOGETHER; k++) takes = look_up(l, bits, entries, unit, held, wide);
+            if (!takes && l.place < l.limit) take_token(l, bits, single, unit, held, wide);
         }
-        // A run puts a zero down where there is one.
-        if (!WIDE) staged[place] = (i16)value;
-        place += moved;
-        if (place >= stop) {
-            o.bad |= !(entry & (IS_VALUE | IS_END));
-            o.finished = stop == count;
-            stop = unit_end(place, unit, count);
-        }
-        more = !(o.finished | o.bad) && bits.at < end;
-    }
-    return o;
-}
-
-// Decodes a segment, window by window; every lane gets the same `bad`. With WIDE, only the symbols beyond 16 bits, which go to
-// `symbols`; the others go to `staged`.
-template <bool WIDE>
-__device__ __forceinline__ Outcome decode_segment(const u8 *data, u32 bytes, const u32 *table, u32 unit, u32 count, u32 lane,
-                                                  u32 *window, i16 *staged, i32 *symbols) {
-    const u32 begin = 8 * (u32)((u64)data & 3), limit = begin + 8 * bytes, words = (limit + 31) / 32;
-    const u32 *from = (const u32 *)(data - begin / 8);
-    Outcome all = {false, false, false, 0};
-    u32 next = begin, place = 0;
-    while (next < limit && !all.finished && !all.bad) {
-        const u32 first = next / 32;
         __syncwarp();
-        // Behind the end there are zeros; the last word may hold bytes of others, which no sound stream looks at.
-        for (u32 i = lane; i < min(WINDOW, words - first) + BEYOND; i += 32) window[i] = first + i < words ? from[first + i] : 0;
-        __syncwarp();
-        Bits bits;
-        bits.words = window - first;
-        const u32 stop_at = min(limit, (first + WINDOW) * 32), piece = (stop_at - next + 31) / 32;
-        const u32 own = min(next + lane * piece, stop_at), end = min(own + piece, stop_at);
-        Advance advance;
-        u32 start = lane ? measure(bits, table, own > next + WARM_UP ? own - WARM_UP : next, own, unit, advance) : next;
-        u32 stop = measure(bits, table, start, end, unit, advance);
-        for (;;) {
-            const u32 before = __shfl_up_sync(FULL, stop, 1), right = lane ? before : next;
-            if (__all_sync(FULL, right == start)) break;
-            if (right != start) {
-                start = right;
-                stop = measure(bits, table, start, end, unit, advance);
-            }
-        }
-        for (int by = 1; by < 32; by *= 2) {
-            Advance low;
-            low.ends = __shfl_up_sync(FULL, advance.ends, by);
-            low.first = __shfl_up_sync(FULL, advance.first, by);
-            low.then = __shfl_up_sync(FULL, advance.then, by);
-            if (lane >= (u32)by) advance = compose(low, advance, unit);
-        }
-        const u32 after = advance.from(place, unit), before = __shfl_up_sync(FULL, after, 1);
-        Outcome o = put_symbols<WIDE>(bits, table, start, end, lane ? before : place, unit, count, staged, symbols);
-        if (o.finished) {
-            // All bytes are used, and the padding is zero.
-            const u32 padding = limit - bits.at;
-            o.bad |= bits.at > limit || padding >= 8 || (bits.next() & ((1u << (padding & 7)) - 1));
-        }
-        all.bad = __any_sync(FULL, o.bad);
-        all.finished = __any_sync(FULL, o.finished);
-        all.wide |= o.wide;
-        all.stored += o.stored;
-        next = __shfl_sync(FULL, stop, 31);
-        place = __shfl_sync(FULL, after, 31);
-    }
-    all.bad |= !all.finished;
-    return all;
-}
-
-// Decodes segment `s` of a part.
-__device__ __forceinline__ void decode_to_symbols(const HuffmanArguments &a, HuffmanPart &part, u32 s, const u32 *table, u32 lane,
-                                                  u32 *window, i16 *staged) {
-    const Segment segment = a.segments[s];
-    i32 *symbols = a.symbols + segment.symbol;
-    const u32 bytes = a.bytes[s], unit = part.unit, count = segment.count;
-    for (u32 i = lane; i < (count + 7) / 8; i += 32) ((uint4 *)staged)[i] = make_uint4(0, 0, 0, 0);
-    __syncwarp();
-    const u8 *data = a.data + part.offset + part_head(part) + a.offsets[s];
-    Outcome o = {false, true, false, 0};
-    if (part.bytes) o = decode_segment<false>(data, bytes, table, unit, count, lane, window, staged, symbols);
-    if (o.stored) atomicAdd(&part.stored, o.stored);
-    if (o.bad && lane == 0) atomicOr(&part.error, 1u);
-    __syncwarp();
-    for (u32 i = lane; i < count / 4; i += 32) {
-        const i16 *q = staged + 4 * i;
-        ((uint4 *)symbols)[i] = make_uint4((u32)(i32)q[0], (u32)(i32)q[1], (u32)(i32)q[2], (u32)(i32)q[3]);
-    }
-    for (u32 i = count / 4 * 4 + lane; i < count; i += 32) symbols[i] = staged[i];
-    __syncwarp();
-    if (!o.bad && __any_sync(FULL, o.wide)) decode_segment<true>(data, bytes, table, unit, count, lane, window, staged, symbols);
-    __syncwarp();
-}
-
-// A block a task, with as many warps as its shared memory has room for.
-extern "C" __global__ void __launch_bounds__(32 * TASK_SEGMENTS, 1) huffman_decode(const HuffmanArguments a) {
-    SHARED_MEMORY(memory);
-    u32 *table = (u32 *)memory;
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-    i16 *staged = (i16 *)(memory + (4 << MAX_BITS)) + warp * MOST_SYMBOLS;
-    u32 *window = (u32 *)(memory + (4 << MAX_BITS) + 2 * warps * MOST_SYMBOLS) + warp * (WINDOW + BEYOND);
-    const u32 first = a.tasks[blockIdx.x];
-    HuffmanPart &part = a.parts[a.segments[first].part];
-    const bool damaged = part.error;
-    const u32 *from = a.table + (part.book << MAX_BITS);
-    for (u32 i = threadIdx.x; i < (1u << MAX_BITS) / 4; i += blockDim.x) ((uint4 *)table)[i] = ((const uint4 *)from)[i];
-    __syncthreads();
-    const u32 end = min(first + TASK_SEGMENTS, part.segment_end);
-    for (u32 s = first + warp; s < end && !damaged; s += warps) decode_to_symbols(a, part, s, table, lane, window, staged);
+    } while (__any_sync(FULL, l.limit || l.place - l.gone >= ROW));
+    for (; l.gone < l.place; l.gone++) to[l.gone] = held[l.gone % HELD];
+    if (!coded || !segment.count) return;
+    // All bytes are used, and the padding is zero.
+    const u32 padding = limit - bits.at;
+    const bool good = !l.bad && bits.at <= limit && padding < 8 && !(bits.window().next() & ((1u << (padding & 7)) - 1));
+    if (!good) atomicOr(&part.error, 1u);
 }

@@ -1,150 +1,10 @@
-// From symbols to payloads: histograms of tokens, sizes, places, bits (codebooks: huffman_books.cu). A warp codes a segment, unit by unit.
-#include "huffman.cuh"
+// From symbols to bits: a warp codes a segment.
+#include "huffman_units.cuh"
 
-constexpr u32 WARPS = 8;
 // Warps of a block that codes: the segments of a task.
 constexpr u32 TASK_WARPS = 11;
-// Symbols of a lane: an odd number, so that lanes read different banks.
-constexpr u32 LANE_SYMBOLS = 13;
 // Words of a unit's bits: at most 41 bits a symbol, an end mark, and the bits before it in its first word.
 constexpr u32 UNIT_WORDS = 544;
-
-// Longest run of zeros before a symbol of a unit, plus one.
-constexpr u32 RUNS = MAX_UNIT;
-
-// A unit's symbols, each lane its own 13 in registers.
-struct LaneUnit {
-    i32 q[LANE_SYMBOLS];
-    // Place behind the last nonzero symbol before this lane's, and of the whole unit.
-    u32 from, after_last;
-};
-// Loads a unit through `staged`.
-__device__ __forceinline__ void load_unit(const i32 *symbols, u32 length, u32 lane, i32 *staged, LaneUnit &unit) {
-    for (u32 i = lane; i < length; i += 32) staged[i] = symbols[i];
-    __syncwarp();
-    u32 last = 0;
-#pragma unroll
-    for (u32 k = 0; k < LANE_SYMBOLS; k++) {
-        const u32 i = lane * LANE_SYMBOLS + k;
-        unit.q[k] = i < length ? staged[i] : 0;
-        last = unit.q[k] ? i + 1 : last;
-    }
-    for (int by = 1; by < 32; by *= 2) last = max(last, __shfl_up_sync(FULL, last, by));
-    unit.after_last = __shfl_sync(FULL, last, 31);
-    const u32 before = __shfl_up_sync(FULL, last, 1);
-    unit.from = lane ? before : 0;
-}
-// Asks for the lines of a unit that comes next.
-__device__ __forceinline__ void fetch_unit(const i32 *symbols, u32 lane) {
-    if (lane <= MAX_UNIT / 32) fetch_ahead(symbols + 32 * lane);
-}
-__device__ __forceinline__ u32 zigzag_less_one(i32 q) { return ((u32)q << 1 ^ (u32)(q >> 31)) - 1; }
-
-extern "C" __global__ void huffman_count(const HuffmanArguments a) {
-    __shared__ i32 staged[WARPS][MAX_UNIT];
-    __shared__ u32 histograms[WARPS][TOKENS];
-    __shared__ u8 run_tokens[RUNS];
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    u32 *histogram = histograms[warp];
-    for (u32 run = 1 + threadIdx.x; run < RUNS; run += 32 * WARPS) run_tokens[run] = (u8)zero_run(run).token;
-    __syncthreads();
-    for (u32 s = blockIdx.x * WARPS + warp; s < a.segment_count; s += gridDim.x * WARPS) {
-        const Segment segment = a.segments[s];
-        HuffmanPart &part = a.parts[segment.part];
-        const u32 most = part.unit;
-        for (u32 t = lane; t < TOKENS; t += 32) histogram[t] = 0;
-        u32 ends = 0;
-        bool nonzero = false;
-        for (u32 at = 0; at < segment.count; at += most) {
-            const u32 length = min(most, segment.count - at);
-            LaneUnit unit;
-            __syncwarp();
-            fetch_unit(a.symbols + segment.symbol + at + most, lane);
-            load_unit(a.symbols + segment.symbol + at, length, lane, staged[warp], unit);
-            ends += unit.after_last < length;
-            if (!unit.after_last) continue;
-            nonzero = true;
-            u32 from = unit.from;
-#pragma unroll
-            for (u32 k = 0; k < LANE_SYMBOLS; k++) {
-                const i32 q = unit.q[k];
-                if (!q) continue;
-                const u32 i = lane * LANE_SYMBOLS + k, z = zigzag_less_one(q);
-                atomicAdd(&histogram[z < DIRECT ? VALUE + z : value_token(q).token], 1u);
-                if (i > from) atomicAdd(&histogram[run_tokens[i - from]], 1u);
-                from = i + 1;
-            }
-        }
-        __syncwarp();
-        if (lane == 0) histogram[END] = ends;
-        __syncwarp();
-        for (u32 t = lane; t < TOKENS; t += 32) a.histograms[(u64)s * TOKENS + t] = (u16)histogram[t];
-        if (nonzero && lane == 0) atomicOr(&part.nonzero, 1u);
-        __syncwarp();
-    }
-}
-
-// Sums the histograms of each book; parts of zeros alone take no tokens. A thread a token.
-extern "C" __global__ void huffman_sum(const HuffmanArguments a) {
-    const u32 share = (a.segment_count + gridDim.x - 1) / gridDim.x;
-    const u32 begin = min(blockIdx.x * share, a.segment_count), end = min(begin + share, a.segment_count);
-    u32 sum = 0, book = 0;
-    for (u32 s = begin; s < end; s++) {
-        const HuffmanPart &part = a.parts[a.segments[s].part];
-        if (!part.nonzero) continue;
-        if (part.book != book) {
-            if (sum) atomicAdd(&a.counts[book * TOKENS + threadIdx.x], sum);
-            book = part.book;
-            sum = 0;
-        }
-        sum += a.histograms[(u64)s * TOKENS + threadIdx.x];
-    }
-    if (sum) atomicAdd(&a.counts[book * TOKENS + threadIdx.x], sum);
-}
-
-// Bytes of each segment, from its histogram.
-extern "C" __global__ void huffman_sizes(const HuffmanArguments a) {
-    const u32 lane = threadIdx.x & 31, warps = gridDim.x * blockDim.x / 32;
-    for (u32 s = (blockIdx.x * blockDim.x + threadIdx.x) / 32; s < a.segment_count; s += warps) {
-        const HuffmanPart &part = a.parts[a.segments[s].part];
-        u32 bits = 0;
-        for (u32 t = lane; t < TOKENS; t += 32)
-            bits += a.histograms[(u64)s * TOKENS + t] * (a.codes[part.book * TOKENS + t] >> 16);
-        bits = __reduce_add_sync(FULL, bits);
-        if (lane == 0) a.bytes[s] = part.nonzero ? (bits + 7) / 8 : 0;
-    }
-}
-
-// Places of the segments in their payloads, a block a part.
-extern "C" __global__ void huffman_offsets(const HuffmanArguments a) {
-    __shared__ u32 sums[33];
-    HuffmanPart &part = a.parts[blockIdx.x];
-    const u32 segments = part.segment_end - part.segment;
-    u32 sum = part.nonzero ? 2 * segments : 0;
-    for (u32 s = 0; s < segments; s += blockDim.x) {
-        const bool there = s + threadIdx.x < segments;
-        const u32 at = part.segment + s + threadIdx.x;
-        u32 all;
-        const u32 before = block_scan(there ? a.bytes[at] : 0, sums, all);
-        if (there) a.offsets[at] = sum + before;
-        sum += all;
-    }
-    if (threadIdx.x == 0) part.bytes = sum;
-}
-
-// Places of the parts, one block.
-extern "C" __global__ void huffman_places(const HuffmanArguments a) {
-    __shared__ u64 sums[33];
-    u64 sum = 0;
-    for (u32 p = 0; p < a.part_count; p += blockDim.x) {
-        const bool there = p + threadIdx.x < a.part_count;
-        u64 all;
-        const u64 before = block_scan(there ? (u64)part_bytes(a.parts[p + threadIdx.x]) : 0, sums, all);
-        if (there) a.parts[p + threadIdx.x].offset = sum + before;
-        sum += all;
-    }
-    if (threadIdx.x == 0) *a.total = sum;
-}
 
 // Bits that a lane puts together, into words that neighbours share.
 struct LaneBits {
@@ -164,31 +24,25 @@ struct LaneBits {
     }
 };
 
-// Codes of a book: of runs of zeros, with their raw bits (length << 24), and of tokens (length without raw bits << 16).
+// Symbols of which the code is looked up with its raw bits: from -SMALL to SMALL.
+constexpr u32 SMALL = 500;
+// Codes of a book: of runs of zeros and of small symbols, with their raw bits, at most 19 (length << 24; none of no zeros and of 0), and of tokens (length
+// without raw bits << 16).
 struct CodeTables {
     u32 runs[RUNS];
+    u32 values[2 * SMALL + 1];
     u32 tokens[TOKENS];
 };
+__device__ __forceinline__ u32 spell(const u32 *codes, const Token &t) {
+    const u32 code = codes[t.token], length = code >> 16;
+    return (code & 0xffff) | t.extra << (length - t.extra_bits & 31) | length << 24;
+}
 __device__ __forceinline__ void fill_tables(const u32 *codes, CodeTables &tables) {
-    for (u32 i = threadIdx.x; i < TOKENS; i += 32 * TASK_WARPS) tables.tokens[i] = codes[i] - (codes[i] ? action_of(i).extra_bits << 16 : 0);
-    for (u32 run = threadIdx.x; run < RUNS; run += 32 * TASK_WARPS) {
-        if (run == 0) {
-            tables.runs[0] = 0;
-            continue;
-        }
-        const Token t = zero_run(run);
-        const u32 code = codes[t.token], length = code >> 16;
-        tables.runs[run] = (code & 0xffff) | t.extra << (length - t.extra_bits & 31) | length << 24;
-    }
+    constexpr u32 THREADS = 32 * TASK_WARPS;
+    for (u32 i = threadIdx.x; i < TOKENS; i += THREADS) tables.tokens[i] = codes[i] - (codes[i] ? action_of(i).extra_bits << 16 : 0);
+    for (u32 run = threadIdx.x; run < RUNS; run += THREADS) tables.runs[run] = run ? spell(codes, zero_run(run)) : 0;
+    for (u32 i = threadIdx.x; i <= 2 * SMALL; i += THREADS) tables.values[i] = i == SMALL ? 0 : spell(codes, value_token((i32)i - (i32)SMALL));
 }
-// The token of a nonzero symbol, as `value_token` has it but for STORED, and its number of raw bits, which are the lowest of
-// `zigzag_less_one`.
-__device__ __forceinline__ u32 any_token(u32 z, u32 &raw_length) {
-    const u32 octave = 31 - __clz((int)(z | 1));
-    raw_length = z < DIRECT ? 0 : octave - 2;
-    return z < DIRECT ? VALUE + z : VALUE + DIRECT - 28 + 4 * octave + (z >> raw_length & 3);
-}
-
 // What stands around a payload, by the warps of its first and last segments.
 __device__ __forceinline__ void write_frame(const HuffmanPart &part, u8 *at, bool first, bool last) {
     if (!part.chunk) return;
@@ -214,7 +68,44 @@ __device__ __forceinline__ u32 lanes_before(u32 mine, u32 lane, u32 &all) {
     return sum - mine;
 }
 
-// Adds the bits of a unit to `words`, which hold `bit` bits before them, and returns their number.
+// Adds the bits of a unit of small symbols to `words`, which hold `bit` bits before them, and gives their number in `all`; false when it has others, or
+// neighbours of more than 32 bits.
+__device__ __forceinline__ bool encode_small(const LaneUnit &unit, u32 length, u32 lane, const CodeTables &tables, u32 *words, u32 bit, u32 &all) {
+    u32 spelt[LANE_SYMBOLS], lengths[LANE_SYMBOLS], from = unit.from, mine = 0;
+    bool beyond = false;
+#pragma unroll
+    for (u32 k = 0; k < LANE_SYMBOLS; k++) {
+        const i32 q = unit.q[k];
+        const u32 i = lane * LANE_SYMBOLS + k, place = (u32)(q + (i32)SMALL);
+        beyond |= place > 2 * SMALL;
+        const u32 run = tables.runs[q ? i - from : 0], value = tables.values[min(place, 2 * SMALL)];
+        spelt[k] = (run & 0xffffff) | (value & 0xffffff) << (run >> 24);
+        lengths[k] = (run >> 24) + (value >> 24);
+        from = q ? i + 1 : from;
+    }
+    // two at a time
+#pragma unroll
+    for (u32 k = 0; k < LANE_SYMBOLS; k += 2) {
+        if (k + 1 < LANE_SYMBOLS) {
+            spelt[k] |= spelt[k + 1] << (lengths[k] & 31);
+            lengths[k] += lengths[k + 1];
+        }
+        beyond |= lengths[k] > 32;
+        mine += lengths[k];
+    }
+    if (__any_sync(FULL, beyond)) return false;
+    const bool ends = lane == 31 && unit.after_last < length;
+    const u32 end = tables.tokens[END];
+    if (ends) mine += end >> 16;
+    LaneBits bits(words, bit + lanes_before(mine, lane, all));
+#pragma unroll
+    for (u32 k = 0; k < LANE_SYMBOLS; k += 2) bits.put(spelt[k], lengths[k]);
+    if (ends) bits.put(end & 0xffff, end >> 16);
+    bits.finish();
+    return true;
+}
+
+// The same for any symbols; returns the number of bits.
 __device__ __forceinline__ u32 encode_unit(const LaneUnit &unit, u32 length, u32 lane, const CodeTables &tables, u32 *words, u32 bit) {
     // Zeros and code of each symbol, and the length of both, a byte each; the raw bits of wide values come behind.
     u32 spelt[LANE_SYMBOLS], lengths[(LANE_SYMBOLS + 3) / 4] = {};
@@ -254,10 +145,17 @@ __device__ __forceinline__ u32 encode_unit(const LaneUnit &unit, u32 length, u32
     return all;
 }
 
+// The shared memory of a block that codes, as codec/backend/cuda/hybrid/huffman.rs counts it.
+struct CodingMemory {
+    i16 groups[TASK_WARPS][2][GROUP_SYMBOLS];
+    u32 buffers[TASK_WARPS][UNIT_WORDS];
+    CodeTables tables;
+};
+
 extern "C" __global__ void __launch_bounds__(32 * TASK_WARPS, 2) huffman_encode(const HuffmanArguments a) {
-    __shared__ i32 staged[TASK_WARPS][MAX_UNIT];
-    __shared__ u32 buffers[TASK_WARPS][UNIT_WORDS];
-    __shared__ CodeTables tables;
+    SHARED_MEMORY(memory);
+    CodingMemory &m = *(CodingMemory *)memory;
+    CodeTables &tables = m.tables;
     if (*a.total > a.capacity) return;
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const u32 s = a.tasks[blockIdx.x] + warp;
@@ -273,22 +171,24 @@ extern "C" __global__ void __launch_bounds__(32 * TASK_WARPS, 2) huffman_encode(
     u8 *payload = start + part_head(part), *to = payload + a.offsets[s];
     if (lane < 2) payload[2 * (s - part.segment) + lane] = (u8)(a.bytes[s] >> 8 * lane);
     // Words are counted from an aligned address; the first bytes may belong to others.
-    u32 *words = buffers[warp], foreign = (u32)((u64)to & 3), bit = 8 * foreign;
+    u32 *words = m.buffers[warp], foreign = (u32)((u64)to & 3), bit = 8 * foreign;
     u32 *out = (u32 *)(to - foreign);
     for (u32 i = lane; i < UNIT_WORDS; i += 32) words[i] = 0;
+    SegmentSymbols symbols(a, segment, part.unit, m.groups[warp]);
     for (u32 at = 0; at < segment.count; at += part.unit) {
         const u32 length = min(part.unit, segment.count - at);
         LaneUnit unit;
         __syncwarp();
-        fetch_unit(a.symbols + segment.symbol + at + part.unit, lane);
-        load_unit(a.symbols + segment.symbol + at, length, lane, staged[warp], unit);
+        load_unit(symbols.unit(at), symbols.wide + at, length, lane, unit);
         if (!unit.after_last) {
             const u32 end = tables.tokens[END];
             LaneBits bits(words, bit);
             if (lane == 0) bits.put(end & 0xffff, end >> 16), bits.finish();
             bit += end >> 16;
         } else {
-            bit += encode_unit(unit, length, lane, tables, words, bit);
+            u32 bits;
+            if (!encode_small(unit, length, lane, tables, words, bit, bits)) bits = encode_unit(unit, length, lane, tables, words, bit);
+            bit += bits;
         }
         __syncwarp();
         // Whole words go out, the rest stays.

@@ -27,6 +27,12 @@ struct Cell {
     u32 unused;
 };
 
+// Whether one of two symbols is EXACT.
+__device__ __forceinline__ u32 has_exact(u32 pair) {
+    const u32 apart = pair ^ 0x80008000;
+    return (apart - 0x00010001) & ~apart & 0x80008000;
+}
+
 // Values that were found in no particular order; the host sorts them.
 struct FoundList {
     // Name of the cell << 32 | index in it.
@@ -49,6 +55,26 @@ struct HybridState {
     u32 unused;
 };
 
+// Symbols of 16 bits. Of one that does not fit there is EXACT, and its zigzag in `wide` at the same place.
+struct Symbols {
+    i16 *narrow;
+    u32 *wide;
+    static __device__ __forceinline__ bool fits(i32 q) { return (u32)(q + 32767) <= 65534; }
+    static __device__ __forceinline__ u32 zigzag(i32 q) { return (u32)q << 1 ^ (u32)(q >> 31); }
+    __device__ __forceinline__ i32 get_wide(u64 at) const {
+        const u32 z = wide[at];
+        return (i32)(z >> 1 ^ (0u - (z & 1)));
+    }
+    __device__ __forceinline__ i32 get(u64 at) const {
+        const i32 q = narrow[at];
+        return q == EXACT ? get_wide(at) : q;
+    }
+    __device__ __forceinline__ void put(u64 at, i32 q) const {
+        narrow[at] = fits(q) ? (i16)q : EXACT;
+        if (!fits(q)) wide[at] = zigzag(q);
+    }
+};
+
 // A local level over all blocks of `cells`.
 struct LocalArguments {
     // Values of the level, and the coarse nodes that the blocks leave.
@@ -57,7 +83,7 @@ struct LocalArguments {
     // Coarse nodes as the decoder has them, and the rebuilt box `lo .. hi` of the level.
     const void *rebuilt;
     void *result;
-    i32 *symbols;
+    Symbols symbols;
     // Of the level's blocks in raster order.
     const u8 *tiers;
     // Step<T> by tier.
@@ -68,6 +94,8 @@ struct LocalArguments {
     HybridState *state;
     // Blocks that the finest level's own kernel leaves to the general one.
     u32 *redo;
+    // For each cell, how many symbols the decoder found that stand for a detail stored exactly; null where none may.
+    u32 *stored_counts;
     FoundList stored, missed;
     u32 cell_count;
     // The largest number of blocks of a cell.
@@ -87,11 +115,15 @@ struct GlobalArguments {
     void *result;
     // Details, in the projection basis.
     void *details;
-    i32 *symbols;
+    // From the first of the level on.
+    Symbols symbols;
     // One Step<T>.
     const void *step;
     HybridState *state;
     u32 n[3], coarse_n[3];
+    // Of the array of which `fine` are the coarse nodes of blocks, where they are to be taken from that.
+    u32 sampled_n[3];
+    u32 unused;
 };
 
 // One axis of the correction P d of a global level: outer x n x inner values to outer x m x inner.

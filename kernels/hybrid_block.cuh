@@ -86,6 +86,12 @@ template <u32 RANK> __device__ __forceinline__ u64 coarse_place(const LocalArgum
     return ((u64)z * a.coarse_n[1] + y) * a.coarse_n[2] + x;
 }
 
+// Counts a detail that is stored exactly, or notes that it has no place.
+__device__ __forceinline__ void found_stored(const LocalArguments &a, u32 cell) {
+    if (a.stored_counts) atomicAdd(&a.stored_counts[cell], 1u);
+    else atomicOr(&a.state->refused, COARSE_STORED);
+}
+
 // Fills in all nodes from the coarse ones: axis 0, then 1, then 2.
 template <class T, u32 RANK> __device__ void interpolate_block(T *w, u32 lane) {
     typedef BlockShape<RANK> S;

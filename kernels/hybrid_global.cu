@@ -2,123 +2,200 @@
 // array, and values that go to single places.
 #include "hybrid.cuh"
 
-// One axis of a fine node: coarse node `k`, or the middle of `k` and `k + 1`.
-struct AxisPlace {
-    u32 k;
-    bool kept;
+// Rows of a level come by fours: two neighbours on each of the first two axes, the even ones and those behind them. All interpolate between the same four
+// rows of coarse nodes. A warp takes four rows, a lane two neighbouring nodes of each, x even and x + 1.
+struct FourRows {
+    // Of the first row, in pairs.
+    u32 kz, ky;
 };
-__device__ __forceinline__ AxisPlace axis_place(u32 i, u32 n) {
-    if (i & 1 && i == n - 1) return {n / 2, true};
-    return {i / 2, !(i & 1)};
-}
+// Pairs of nodes that a warp takes of long rows.
+constexpr u32 STRETCH = 256;
+// The node of an axis at which coarse node k stands.
 __device__ __forceinline__ u32 fine_node(u32 k, u32 n) { return min(2 * k, n - 1); }
+// Whether node i is one of the coarse nodes.
+__device__ __forceinline__ bool is_coarse(u32 i, u32 n) { return !(i & 1) || i == n - 1; }
 
-// Two neighbouring nodes of a row, x even and x + 1, and the interpolant at both.
-template <class T> struct NodePair {
-    u32 z, y, x;
-    // Whether x + 1 is in the row.
-    bool second;
-    bool coarse_row, second_kept;
-    AxisPlace az, ay;
-    T w[2];
-    // Index of the first detail of the pair among all details.
-    u32 detail;
+// One of four rows.
+struct Row {
+    u32 z, y;
+    bool there, coarse_z, coarse_y, coarse;
+    // Index of its first node and of its first detail.
+    u32 node, detail;
+    __device__ __forceinline__ Row(const GlobalArguments &a, const FourRows &f, u32 dz, u32 dy) {
+        z = 2 * f.kz + dz, y = 2 * f.ky + dy;
+        there = z < a.n[0] && y < a.n[1];
+        coarse_z = is_coarse(z, a.n[0]), coarse_y = is_coarse(y, a.n[1]);
+        coarse = coarse_z && coarse_y;
+        node = (z * a.n[1] + y) * a.n[2];
+        detail = node - ((z + 1) / 2 * a.coarse_n[1] + (coarse_z ? (y + 1) / 2 : 0)) * a.coarse_n[2];
+    }
 };
 
-// Pair `i` of the level; `node(k)` gives the coarse value at coarse place k.
-template <class T, class F> __device__ __forceinline__ NodePair<T> node_pair(const GlobalArguments &a, u32 i, F node) {
-    NodePair<T> p;
-    const u32 pairs = (a.n[2] + 1) / 2, row = i / pairs;
-    p.x = 2 * (i - row * pairs);
-    p.z = row / a.n[1];
-    p.y = row - p.z * a.n[1];
-    p.second = p.x + 1 < a.n[2];
-    p.second_kept = p.x + 2 == a.n[2];
-    p.az = axis_place(p.z, a.n[0]);
-    p.ay = axis_place(p.y, a.n[1]);
-    p.coarse_row = p.az.kept && p.ay.kept;
-    T line[2] = {};
-    for (u32 k = 0; k < 2; k++) {
-        const u32 x = p.x / 2 + k;
-        if (k && !p.second) break;
-        const auto column = [&](u32 y) {
-            const T low = node(p.az.k, y, x);
-            return p.az.kept ? low : midpoint(low, node(p.az.k + 1, y, x));
-        };
-        const T low = column(p.ay.k);
-        line[k] = p.ay.kept ? low : midpoint(low, column(p.ay.k + 1));
+// The coarse values that a lane's nodes lie between: c[z][y][x].
+template <class T> struct Cube {
+    T c[2][2][2];
+    // The interpolant at nodes x and x + 1 of a row; `last`: x + 1 is coarse.
+    __device__ __forceinline__ void interpolate(const Row &row, u32 dz, u32 dy, bool last, T (&w)[2]) const {
+        T line[2];
+#pragma unroll
+        for (u32 x = 0; x < 2; x++) {
+            T column[2];
+#pragma unroll
+            for (u32 y = 0; y < 2; y++) column[y] = dz == 0 ? c[0][y][x] : row.coarse_z ? c[1][y][x] : midpoint(c[0][y][x], c[1][y][x]);
+            line[x] = dy == 0 ? column[0] : row.coarse_y ? column[1] : midpoint(column[0], column[1]);
+        }
+        w[0] = line[0];
+        w[1] = last ? line[1] : midpoint(line[0], line[1]);
     }
-    p.w[0] = line[0];
-    p.w[1] = p.second_kept ? line[1] : midpoint(line[0], line[1]);
-    const u32 coarse_rows = (p.z + 1) / 2 * a.coarse_n[1] + (p.az.kept ? (p.y + 1) / 2 : 0);
-    p.detail = row * a.n[2] - coarse_rows * a.coarse_n[2] + (p.coarse_row ? p.x / 2 : p.x);
-    return p;
-}
-__device__ __forceinline__ u32 pair_count(const GlobalArguments &a) { return a.n[0] * a.n[1] * ((a.n[2] + 1) / 2); }
+};
 
-template <class T> __device__ void decompose(const GlobalArguments &a) {
-    const T *fine = (const T *)a.fine;
+// Calls f(four rows, coarse index of x) for all pairs of nodes of the level; a warp's lanes take neighbouring ones.
+template <class F> __device__ __forceinline__ void for_pairs(const GlobalArguments &a, F f) {
+    const u32 lane = threadIdx.x & 31, warps = gridDim.x * blockDim.x / 32;
+    const u32 pairs = (a.n[2] + 1) / 2, across = (a.n[1] + 1) / 2, stretches = (pairs + STRETCH - 1) / STRETCH;
+    const u32 total = (a.n[0] + 1) / 2 * across * stretches;
+    for (u32 task = (blockIdx.x * blockDim.x + threadIdx.x) / 32; task < total; task += warps) {
+        const u32 rows = task / stretches, first = (task - rows * stretches) * STRETCH, end = min(first + STRETCH, pairs), kz = rows / across;
+        f(FourRows{kz, rows - kz * across}, [&](auto pair) {
+            for (u32 k = first + lane; k < end; k += 32) pair(k);
+        });
+    }
+}
+
+// Where the values of the level stand: in an array of their own, or, SAMPLED, as the coarse nodes of the blocks of a finer one.
+template <class T, bool SAMPLED> struct Values {
+    const GlobalArguments &a;
+    __device__ __forceinline__ u32 node(u32 i, u32 axis) const {
+        const u32 block = i / 5, at = i - 5 * block;
+        return SAMPLED ? min(8 * block + (at < 4 ? 2 * at : 7), a.sampled_n[axis] - 1) : i;
+    }
+    __device__ __forceinline__ const T *row(u32 z, u32 y) const {
+        const u32 *n = SAMPLED ? a.sampled_n : a.n;
+        return (const T *)a.fine + ((u64)node(z, 0) * n[1] + node(y, 1)) * n[2];
+    }
+};
+
+template <class T, bool SAMPLED> __device__ void decompose(const GlobalArguments &a) {
     T *coarse = (T *)a.coarse, *details = (T *)a.details;
     const Step<T> by = *(const Step<T> *)a.step;
-    const auto node = [&](u32 z, u32 y, u32 x) {
-        return fine[((u64)fine_node(z, a.n[0]) * a.n[1] + fine_node(y, a.n[1])) * a.n[2] + fine_node(x, a.n[2])];
-    };
-    const u32 total = pair_count(a);
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        const NodePair<T> p = node_pair<T>(a, i, node);
-        const u64 at = ((u64)p.z * a.n[1] + p.y) * a.n[2] + p.x;
-        u32 next = p.detail;
-        for (u32 k = 0; k < 2; k++) {
-            if (k && !p.second) break;
-            const T u = fine[at + k], d = Real<T>::sub(u, p.w[k]);
-            const bool kept = p.coarse_row && (k == 0 || p.second_kept);
-            if (details) details[at + k] = d;
-            if (kept) {
-                const u64 row = (u64)p.az.k * a.coarse_n[1] + p.ay.k;
-                coarse[row * a.coarse_n[2] + p.x / 2 + k] = u;
-            } else {
-                const i32 q = quantize_detail(d, by);
-                a.symbols[next++] = q;
-                if (q == STORED) atomicOr(&a.state->refused, COARSE_STORED);
+    const Values<T, SAMPLED> values = {a};
+    for_pairs(a, [&](const FourRows &f, auto for_lane) {
+        const T *corner[2][2], *own[2][2];
+        for (u32 dz = 0; dz < 2; dz++)
+            for (u32 dy = 0; dy < 2; dy++) {
+                corner[dz][dy] = values.row(fine_node(f.kz + dz, a.n[0]), fine_node(f.ky + dy, a.n[1]));
+                own[dz][dy] = values.row(min(2 * f.kz + dz, a.n[0] - 1), min(2 * f.ky + dy, a.n[1] - 1));
             }
-        }
-    }
+        for_lane([&](u32 k) {
+            const u32 x = 2 * k;
+            const bool second = x + 1 < a.n[2], last = x + 2 == a.n[2];
+            const u32 at[2] = {values.node(x, 2), values.node(min(x + 1, a.n[2] - 1), 2)}, behind = values.node(fine_node(k + 1, a.n[2]), 2);
+            Cube<T> cube;
+            T u[2][2][2];
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                cube.c[i / 2][i % 2][0] = corner[i / 2][i % 2][at[0]];
+                cube.c[i / 2][i % 2][1] = corner[i / 2][i % 2][behind];
+                u[i / 2][i % 2][0] = own[i / 2][i % 2][at[0]];
+                u[i / 2][i % 2][1] = own[i / 2][i % 2][at[1]];
+            }
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                const Row row(a, f, i / 2, i % 2);
+                if (!row.there) continue;
+                T w[2];
+                cube.interpolate(row, i / 2, i % 2, last, w);
+                u32 next = row.detail + (row.coarse ? k : x);
+#pragma unroll
+                for (u32 j = 0; j < 2; j++) {
+                    if (j && !second) break;
+                    const T v = u[i / 2][i % 2][j], d = Real<T>::sub(v, w[j]);
+                    if (details) details[row.node + x + j] = d;
+                    if (row.coarse && (j == 0 || last)) {
+                        coarse[((u64)((row.z + 1) / 2) * a.coarse_n[1] + (row.y + 1) / 2) * a.coarse_n[2] + k + j] = v;
+                    } else {
+                        const i32 q = quantize_detail(d, by);
+                        a.symbols.put(next++, q);
+                        if (q == STORED) atomicOr(&a.state->refused, COARSE_STORED);
+                    }
+                }
+            }
+        });
+    });
 }
 
 // The dequantized details, zero on coarse nodes.
 template <class T> __device__ void spread_details(const GlobalArguments &a) {
     T *details = (T *)a.details;
     const Step<T> by = *(const Step<T> *)a.step;
-    const auto node = [](u32, u32, u32) { return (T)0; };
-    const u32 total = pair_count(a);
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        const NodePair<T> p = node_pair<T>(a, i, node);
-        const u64 at = ((u64)p.z * a.n[1] + p.y) * a.n[2] + p.x;
-        u32 next = p.detail;
-        for (u32 k = 0; k < 2; k++) {
-            if (k && !p.second) break;
-            const bool kept = p.coarse_row && (k == 0 || p.second_kept);
-            details[at + k] = Real<T>::mul(whole<T>(kept ? 0 : a.symbols[next++]), by.step);
-        }
-    }
+    for_pairs(a, [&](const FourRows &f, auto for_lane) {
+        for_lane([&](u32 k) {
+            for (u32 i = 0; i < 4; i++) {
+                const Row row(a, f, i / 2, i % 2);
+                if (!row.there) continue;
+                u32 next = row.detail + (row.coarse ? k : 2 * k);
+                for (u32 x = 2 * k; x < min(2 * k + 2, a.n[2]); x++) {
+                    const bool kept = row.coarse && is_coarse(x, a.n[2]);
+                    details[row.node + x] = Real<T>::mul(whole<T>(kept ? 0 : a.symbols.get(next++)), by.step);
+                }
+            }
+        });
+    });
 }
+
+// Two neighbouring values, one access.
+template <class T> struct __align__(2 * sizeof(T)) Pair {
+    T first, second;
+};
 
 template <class T> __device__ void recompose(const GlobalArguments &a) {
     const T *coarse = (const T *)a.coarse;
     T *result = (T *)a.result;
     const Step<T> by = *(const Step<T> *)a.step;
-    const auto node = [&](u32 z, u32 y, u32 x) { return coarse[((u64)z * a.coarse_n[1] + y) * a.coarse_n[2] + x]; };
-    const u32 total = pair_count(a);
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        const NodePair<T> p = node_pair<T>(a, i, node);
-        const u64 at = ((u64)p.z * a.n[1] + p.y) * a.n[2] + p.x;
-        u32 next = p.detail;
-        for (u32 k = 0; k < 2; k++) {
-            if (k && !p.second) break;
-            const bool kept = p.coarse_row && (k == 0 || p.second_kept);
-            result[at + k] = add_detail(p.w[k], kept ? 0 : a.symbols[next++], by);
-        }
-    }
+    for_pairs(a, [&](const FourRows &f, auto for_lane) {
+        const T *corner[2][2];
+        for (u32 dz = 0; dz < 2; dz++)
+            for (u32 dy = 0; dy < 2; dy++) {
+                const u32 z = min(f.kz + dz, a.coarse_n[0] - 1), y = min(f.ky + dy, a.coarse_n[1] - 1);
+                corner[dz][dy] = coarse + ((u64)z * a.coarse_n[1] + y) * a.coarse_n[2];
+            }
+        for_lane([&](u32 k) {
+            const u32 x = 2 * k, behind = min(k + 1, a.coarse_n[2] - 1);
+            const bool second = x + 1 < a.n[2], last = x + 2 == a.n[2];
+            Cube<T> cube;
+            i32 q[4][2];
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                cube.c[i / 2][i % 2][0] = corner[i / 2][i % 2][k];
+                cube.c[i / 2][i % 2][1] = corner[i / 2][i % 2][behind];
+                const Row row(a, f, i / 2, i % 2);
+                const u32 next = row.detail + (row.coarse ? k : x);
+                // zero on coarse nodes
+                q[i][0] = row.there && !row.coarse ? a.symbols.narrow[next] : 0;
+                q[i][1] = row.there && second && !(row.coarse && last) ? a.symbols.narrow[next + !row.coarse] : 0;
+            }
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                const Row row(a, f, i / 2, i % 2);
+                if (!row.there) continue;
+                T w[2];
+                cube.interpolate(row, i / 2, i % 2, last, w);
+#pragma unroll
+                for (u32 j = 0; j < 2; j++) {
+                    if (q[i][j] == EXACT) q[i][j] = a.symbols.get_wide(row.detail + (row.coarse ? k : x + j));
+                    if (q[i][j] == STORED) atomicOr(&a.state->refused, COARSE_STORED);
+                    w[j] = add_detail(w[j], q[i][j], by);
+                }
+                T *to = result + row.node + x;
+                if (a.n[2] % 2 == 0) {
+                    *(Pair<T> *)to = {w[0], w[1]};
+                } else {
+                    to[0] = w[0];
+                    if (second) to[1] = w[1];
+                }
+            }
+        });
+    });
 }
 
 // One axis of the correction: a thread a line, restriction and forward elimination, then back substitution.
@@ -175,7 +252,7 @@ template <class T> __device__ void quantize_coarsest(const GlobalArguments &a) {
             const u32 q = (u32)quantize_detail(values[i - dz * plane - dy * a.n[2] - dx], by);
             sum += (dz + dy + dx) & 1 ? 0 - q : q;
         }
-        a.symbols[i] = (i32)sum;
+        a.symbols.put(i, (i32)sum);
     }
 }
 
@@ -190,12 +267,12 @@ template <class T> __device__ void round_coarsest(const GlobalArguments &a) {
         result[i] = stored ? values[i] : Real<T>::mul(whole<T>(quantize_detail(values[i], by)), by.step);
 }
 
-// The coarsest array from symbols that were summed along all axes (decoder).
+// The coarsest array from symbols that were summed along all axes (decoder); the sums stand in `wide`.
 template <class T> __device__ void dequantize_coarsest(const GlobalArguments &a) {
     const Step<T> by = *(const Step<T> *)a.step;
     const u32 total = a.n[0] * a.n[1] * a.n[2];
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x)
-        ((T *)a.result)[i] = Real<T>::mul(whole<T>(a.symbols[i]), by.step);
+        ((T *)a.result)[i] = Real<T>::mul(whole<T>((i32)a.symbols.wide[i]), by.step);
 }
 
 // Nodes that miss their tolerance in a frame whose chunks hold patches alone.
@@ -233,37 +310,40 @@ template <class T> __device__ void copy_box(const BoxArguments &a) {
     }
 }
 
-// Running sums along the last axis, a warp a row, or along another, a thread a column; wrapping.
+// Running sums of symbols, wrapping, in `wide`: along the last axis, a warp a row, or along another, a thread a column.
 __device__ void sum_last(const GlobalArguments &a) {
     const u32 lane = threadIdx.x & 31, rows = a.n[0] * a.n[1], warps = gridDim.x * blockDim.x / 32;
     for (u32 row = (blockIdx.x * blockDim.x + threadIdx.x) / 32; row < rows; row += warps) {
-        i32 *line = a.symbols + (u64)row * a.n[2];
+        u32 *line = a.symbols.wide + (u64)row * a.n[2];
         u32 carry = 0;
         for (u32 x = 0; x < a.n[2]; x += 32) {
-            u32 v = x + lane < a.n[2] ? (u32)line[x + lane] : 0;
+            u32 v = x + lane < a.n[2] ? line[x + lane] : 0;
             for (int by = 1; by < 32; by *= 2) {
                 const u32 low = __shfl_up_sync(FULL, v, by);
                 if (lane >= (u32)by) v += low;
             }
             v += carry;
             carry = __shfl_sync(FULL, v, 31);
-            if (x + lane < a.n[2]) line[x + lane] = (i32)v;
+            if (x + lane < a.n[2]) line[x + lane] = v;
         }
     }
 }
-__device__ void sum_axis(const GlobalArguments &a, u32 outer, u32 n, u32 inner) {
+// FIRST: the symbols are where they were put.
+template <bool FIRST> __device__ void sum_axis(const GlobalArguments &a, u32 outer, u32 n, u32 inner) {
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < outer * inner; i += gridDim.x * blockDim.x) {
-        u32 *line = (u32 *)a.symbols + (u64)(i / inner) * n * inner + i % inner;
+        u64 at = (u64)(i / inner) * n * inner + i % inner;
         u32 sum = 0;
-        for (u32 k = 0; k < n; k++) line[(u64)k * inner] = sum += line[(u64)k * inner];
+        for (u32 k = 0; k < n; k++, at += inner) a.symbols.wide[at] = sum += FIRST ? (u32)a.symbols.get(at) : a.symbols.wide[at];
     }
 }
 
-extern "C" __global__ void hybrid_sum_0(const GlobalArguments a) { sum_axis(a, 1, a.n[0], a.n[1] * a.n[2]); }
-extern "C" __global__ void hybrid_sum_1(const GlobalArguments a) { sum_axis(a, a.n[0], a.n[1], a.n[2]); }
+extern "C" __global__ void hybrid_sum_0(const GlobalArguments a) { sum_axis<true>(a, 1, a.n[0], a.n[1] * a.n[2]); }
+extern "C" __global__ void hybrid_sum_1(const GlobalArguments a) { sum_axis<false>(a, a.n[0], a.n[1], a.n[2]); }
 extern "C" __global__ void hybrid_sum_2(const GlobalArguments a) { sum_last(a); }
-extern "C" __global__ void hybrid_global_decompose_f32(const GlobalArguments a) { decompose<float>(a); }
-extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) { decompose<double>(a); }
+extern "C" __global__ void hybrid_global_decompose_f32(const GlobalArguments a) { decompose<float, false>(a); }
+extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) { decompose<double, false>(a); }
+extern "C" __global__ void hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, true>(a); }
+extern "C" __global__ void hybrid_sample_decompose_f64(const GlobalArguments a) { decompose<double, true>(a); }
 extern "C" __global__ void hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float>(a); }
 extern "C" __global__ void hybrid_global_recompose_f64(const GlobalArguments a) { recompose<double>(a); }
 extern "C" __global__ void hybrid_spread_details_f32(const GlobalArguments a) { spread_details<float>(a); }

@@ -32,12 +32,12 @@ template <class T, u32 RANK> __device__ void decompose(const LocalArguments &a) 
         __syncwarp();
         details_of_block<T, RANK>(m.u, m.w, lane);
         const Step<T> by = ((const Step<T> *)a.steps)[a.tiers[p.raster]];
-        i32 *symbols = a.symbols + a.cells[p.cell].symbol + (u64)p.index * S::DETAILS;
+        const u64 first = a.cells[p.cell].symbol + (u64)p.index * S::DETAILS;
         for (u32 i = lane; i < S::NODES; i += 32) {
             const i32 at = detail_of<RANK>(i);
             if (at < 0) continue;
             const i32 q = quantize_detail(m.w[i], by);
-            symbols[at] = q;
+            a.symbols.put(first + at, q);
             if (q == STORED) atomicOr(&a.state->refused, COARSE_STORED);
         }
         store_coarse<T, RANK>(a, p, m, lane);
@@ -53,7 +53,7 @@ template <class T, u32 RANK> __device__ void quantize_finest(const LocalArgument
         details_of_block<T, RANK>(m.u, m.w, lane);
         const Cell &cell = a.cells[p.cell];
         const Step<T> by = ((const Step<T> *)a.steps)[a.tiers[p.raster]];
-        i32 *symbols = a.symbols + cell.symbol + (u64)p.index * S::DETAILS;
+        const u64 first = cell.symbol + (u64)p.index * S::DETAILS;
         constexpr u32 ROUNDS = (S::NODES + 31) / 32;
         i32 q[ROUNDS];
         T stored[ROUNDS];
@@ -66,7 +66,7 @@ template <class T, u32 RANK> __device__ void quantize_finest(const LocalArgument
             if (at < 0) continue;
             const T d = m.w[i];
             q[r] = quantize_detail(d, by);
-            symbols[at] = q[r];
+            a.symbols.put(first + at, q[r]);
             if (q[r] == STORED) {
                 stored[r] = d;
                 note(a.stored, cell.name, p.index * S::DETAILS + at, d);
@@ -95,7 +95,7 @@ template <class T, u32 RANK> __device__ void recompose(const LocalArguments &a) 
     typedef BlockShape<RANK> S;
     for_blocks<T>(a, [&](const BlockPlace &p, BlockMemory<T> &m, u32 lane) {
         const Step<T> by = ((const Step<T> *)a.steps)[a.tiers[p.raster]];
-        const i32 *symbols = a.symbols + a.cells[p.cell].symbol + (u64)p.index * S::DETAILS;
+        const u64 first = a.cells[p.cell].symbol + (u64)p.index * S::DETAILS;
         constexpr u32 ROUNDS = (S::NODES + 31) / 32;
         i32 q[ROUNDS];
 #pragma unroll
@@ -103,7 +103,8 @@ template <class T, u32 RANK> __device__ void recompose(const LocalArguments &a) 
             const u32 i = r * 32 + lane;
             if (i >= S::NODES) continue;
             const i32 at = detail_of<RANK>(i);
-            q[r] = at < 0 ? 0 : symbols[at];
+            q[r] = at < 0 ? 0 : a.symbols.get(first + at);
+            if (q[r] == STORED) found_stored(a, p.cell);
             if (a.projection) m.w[i] = Real<T>::mul(whole<T>(q[r]), by.step);
         }
         __syncwarp();

@@ -35,7 +35,7 @@ template <class T, bool FUSED> __device__ void decompose(const LocalArguments &a
     }
     const T d = Real<T>::sub(u, w[threadIdx.x]);
     const u64 to = a.cells[p.cell].symbol + (u64)p.index * 387 + at;
-    if (FUSED) a.symbols[to] = quantize_detail(d, ((const Step<T> *)a.steps)[a.tiers[p.raster]]);
+    if (FUSED) a.symbols.put(to, quantize_detail(d, ((const Step<T> *)a.steps)[a.tiers[p.raster]]));
     else ((T *)a.result)[to] = d;
 }
 
@@ -52,7 +52,7 @@ template <class T, bool FUSED> __device__ void recompose(const LocalArguments &a
     T v = w[threadIdx.x];
     if (at >= 0) {
         const u64 from = a.cells[p.cell].symbol + (u64)p.index * 387 + at;
-        if (FUSED) v = add_detail(v, a.symbols[from], ((const Step<T> *)a.steps)[a.tiers[p.raster]]);
+        if (FUSED) v = add_detail(v, a.symbols.get(from), ((const Step<T> *)a.steps)[a.tiers[p.raster]]);
         else v = Real<T>::add(v, ((const T *)a.rebuilt)[from]);
     }
     const u32 gx = p.at[2] * 8 + x, gy = p.at[1] * 8 + y, gz = p.at[0] * 8 + z;
@@ -62,19 +62,19 @@ template <class T, bool FUSED> __device__ void recompose(const LocalArguments &a
 // What fusion saves: a pass over the details of a uniform tolerance, and back.
 struct PlainArguments {
     void *details;
-    i32 *symbols;
+    Symbols symbols;
     const void *step;
     u64 count;
 };
 template <class T> __device__ void quantize_all(const PlainArguments &a) {
     const Step<T> by = *(const Step<T> *)a.step;
     const u64 stride = (u64)gridDim.x * blockDim.x;
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += stride) a.symbols[i] = quantize_detail(((const T *)a.details)[i], by);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += stride) a.symbols.put(i, quantize_detail(((const T *)a.details)[i], by));
 }
 template <class T> __device__ void dequantize_all(const PlainArguments &a) {
     const Step<T> by = *(const Step<T> *)a.step;
     const u64 stride = (u64)gridDim.x * blockDim.x;
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += stride) ((T *)a.details)[i] = Real<T>::mul(whole<T>(a.symbols[i]), by.step);
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += stride) ((T *)a.details)[i] = Real<T>::mul(whole<T>(a.symbols.get(i)), by.step);
 }
 
 extern "C" __global__ void __launch_bounds__(512) plain_decompose_f32(const LocalArguments a) { decompose<float, false>(a); }

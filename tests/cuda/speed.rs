@@ -2,7 +2,7 @@
 
 use blockmgard::backend::Cuda;
 use blockmgard::backend::cuda::bench::{Runs, bench_f32, bench_f64, mappings_f32, mappings_f64};
-use blockmgard::{Basis, Coder, Mode, Order, Params, Shape, ToleranceMap};
+use blockmgard::{Basis, Coder, Entropy, Mode, Order, Params, Shape, ToleranceMap};
 
 /// Runs the bench once on a small field: what it says of the values must be true.
 pub fn run_once(cuda: &Cuda) {
@@ -32,7 +32,7 @@ pub fn mappings(cuda: &Cuda) {
 }
 
 /// Measures one setting: `file extents tolerance`, then `fast` or a tile (behind it perhaps `groups` and `axis`), or `L M` of the hybrid mode
-/// (`L M projection`).
+/// (behind them perhaps `projection` and `class`).
 pub fn measure(cuda: &Cuda, setting: &str) -> String {
     let words: Vec<&str> = setting.split_whitespace().collect();
     let extents: Vec<usize> = words[1..4].iter().map(|w| w.parse().unwrap()).collect();
@@ -47,11 +47,12 @@ pub fn measure(cuda: &Cuda, setting: &str) -> String {
             order: if words.contains(&"axis") { Order::Axis } else { Order::Parity },
             ..Params::default()
         },
-        count => Params {
+        _ => Params {
             mode: Mode::Hybrid,
             local_levels: number(5),
             global_levels: number(6),
-            basis: if count > 7 { Basis::Projection } else { Basis::Hierarchical },
+            basis: if words.contains(&"projection") { Basis::Projection } else { Basis::Hierarchical },
+            entropy: if words.contains(&"class") { Entropy::Class } else { Entropy::Huffman },
             ..Params::default()
         },
     };

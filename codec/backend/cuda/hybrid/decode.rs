@@ -1,7 +1,7 @@
 //! A frame, or a box of it, from bytes to values.
 
 use super::super::gpu::Gpu;
-use super::arguments::{BoxArguments, HuffmanPart, ScatterArguments};
+use super::arguments::{BoxArguments, ScatterArguments};
 use super::details::Details;
 use super::layout::Layout;
 use super::levels::LocalWork;
@@ -142,38 +142,45 @@ impl<T: Element> Hybrid<T> {
         self.decode_symbols(gpu)?;
         let exact = matches!(part.coarsest, PartCoarsest::Exact(_));
         let last = layout.parts.len() - 1;
-        for (i, (damaged, stored)) in self.results(gpu, &layout)?.into_iter().enumerate() {
-            // The coarsest array knows no exact symbols: there the pattern is a number like any other.
-            let misplaced = match i {
-                _ if i < layout.chunks => stored != chunks.exact[i].len() as u32,
-                _ => i < last && stored != 0,
-            };
-            if misplaced || damaged && !(exact && i == last) {
-                return Ok(false);
-            }
+        let damaged = self.damaged(gpu, &layout)?;
+        if damaged.iter().enumerate().any(|(i, &damaged)| damaged && !(exact && i == last)) {
+            return Ok(false);
         }
         if let PartCoarsest::Exact(values) = &part.coarsest {
             // SAFETY: reserved by `reserve_levels`, or just below the frame itself.
             unsafe { gpu.upload(self.arrays[self.plan.levels.len()].address(gpu), values)? };
         }
+        let stored_counts = self.stored_counts.reserve(gpu, 4 * layout.chunks)?;
+        // SAFETY: just reserved.
+        unsafe { gpu.fill(stored_counts, 0, 4 * layout.chunks)? };
         let [lo, hi] = [wanted.lo, wanted.hi];
         let (first_cell, cells, cell_blocks) = (layout.first_chunk, layout.chunks, layout.chunk_blocks);
-        let work = LocalWork { first_cell, cells, cell_blocks, lo, hi, ..LocalWork::default() };
+        let work = LocalWork { first_cell, cells, cell_blocks, stored_counts, lo, hi, ..LocalWork::default() };
         self.rebuild(gpu, &layout.levels, exact, work)?;
+        if self.misplaced(gpu, &layout, chunks)? {
+            return Ok(false);
+        }
         self.add_exact(gpu, &layout, chunks, wanted)?;
         Ok(true)
     }
 
-    /// Of each part: whether it was damaged, and its number of symbols that stand for a value stored exactly.
-    fn results(&self, gpu: &Gpu, layout: &Layout) -> Result<Vec<(bool, u32)>> {
+    /// Of each part, whether it was damaged.
+    fn damaged(&self, gpu: &Gpu, layout: &Layout) -> Result<Vec<bool>> {
         if self.entropy() == Entropy::Huffman {
-            let stored = |p: &HuffmanPart| (p.error != 0, p.stored);
-            return Ok(self.huffman.parts(gpu)?.iter().map(stored).collect());
+            return Ok(self.huffman.parts(gpu)?.iter().map(|p| p.error != 0).collect());
         }
-        let flat = self.class.results(gpu)?;
-        let join = |a: (bool, u32), b: &(bool, u32)| (a.0 | b.0, a.1 + b.1);
-        let of_part = |i| flat[layout.flat_of(i)].iter().fold((false, 0), join);
-        Ok((0..layout.parts.len()).map(of_part).collect())
+        let flat = self.class.damaged(gpu)?;
+        Ok((0..layout.parts.len()).map(|i| flat[layout.flat_of(i)].contains(&true)).collect())
+    }
+
+    /// Waits; whether symbols stand for more or fewer details stored exactly than there are. (The coarsest array knows none:
+    /// there the pattern is a number like any other.)
+    fn misplaced(&self, gpu: &Gpu, layout: &Layout, chunks: &Chunks<T>) -> Result<bool> {
+        let mut counts = vec![0u32; layout.chunks];
+        // SAFETY: reserved for as many, and counted by `rebuild`.
+        unsafe { gpu.download(self.stored_counts.address(gpu), &mut counts)? };
+        let differ = counts.iter().zip(&chunks.exact).any(|(&count, exact)| count as usize != exact.len());
+        Ok(differ || self.download_state(gpu)?.refused != 0)
     }
 
     /// Queues the addition of details that are stored exactly to the nodes inside the box; their symbols counted as zero.

@@ -47,10 +47,10 @@ pub fn stage_times<T: Element>(gpu: &Gpu, hybrid: &mut Hybrid<T>, input: &FrameI
     let mut times = StageTimes::default();
     hybrid.send_tolerances(gpu, &frame, input.tolerance)?;
     for (kernel, ms) in gpu.profile(|| hybrid.encode(gpu))? {
-        let finest = ["hybrid_sample", "hybrid_coarsen_", "hybrid_finest", "hybrid_quantize_f"];
+        let finest = ["hybrid_sample_f", "hybrid_coarsen_", "hybrid_finest", "hybrid_quantize_f"];
         match kernel {
             _ if finest.iter().any(|name| kernel.starts_with(name)) => times.local += ms,
-            _ if kernel.starts_with("hybrid") && kernel != "hybrid_to_class" => times.coarse += ms,
+            _ if kernel.starts_with("hybrid") => times.coarse += ms,
             _ => times.lossless += ms,
         }
     }
@@ -107,7 +107,7 @@ impl<T: Element> Hybrid<T> {
     pub fn encode(&mut self, gpu: &Gpu) -> Result<()> {
         self.clear_state(gpu)?;
         let chunked = self.plan.chunked();
-        if chunked {
+        if chunked && !self.samples() {
             self.coarsen(gpu)?;
         }
         let levels = self.layout.levels.clone();

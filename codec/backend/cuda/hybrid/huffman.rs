@@ -5,18 +5,17 @@ use super::super::gpu::Gpu;
 use super::arguments::{HuffmanArguments, HuffmanPart};
 use super::layout::{Layout, TASK_SEGMENTS};
 use crate::Result;
-use crate::entropy::huffman::{ALPHABET, Codebook, SEGMENT_UNITS};
+use crate::entropy::huffman::{ALPHABET, Codebook};
 
 /// Entries of tables by token, as in huffman.cuh.
 const TOKENS: usize = 256;
 /// Entries of a decoder's table.
 const TABLE: usize = 1 << 12;
-/// Warps of a block of threads of the encoder, as in huffman_encode.cu.
-const WARPS: u32 = 8;
-/// Words of a segment that a warp of the decoder holds at a time, as in huffman_decode.cu.
-const WINDOW: usize = 1792 + 4;
-/// Shared memory of a warp of the decoder: 16 bits for each symbol of a segment, and its window.
-const DECODER_WARP: usize = 2 * 387 * SEGMENT_UNITS + 4 * WINDOW;
+/// Warps of a block of threads that counts, as in huffman_count.cu.
+const WARPS: u32 = 4;
+/// Shared memory of a block of threads that writes bits: two groups of symbols and the bits of a unit for each warp, the
+/// codes of runs, small symbols and tokens. As in huffman_encode.cu.
+const CODING_MEMORY: usize = TASK_SEGMENTS as usize * (2 * 2 * 1552 + 4 * 544) + 4 * (416 + 1001 + TOKENS);
 /// Bytes behind the data that kernels may read.
 const MARGIN: usize = 16;
 
@@ -27,11 +26,13 @@ pub struct Huffman {
     /// The parts before any work on them, as `initial`.
     fresh: Buffer,
     tasks: Buffer,
+    warps: Buffer,
     histograms: Buffer,
     counts: Buffer,
     lengths: Buffer,
     codes: Buffer,
     table: Buffer,
+    single: Buffer,
     bytes: Buffer,
     offsets: Buffer,
     data: Buffer,
@@ -41,6 +42,7 @@ pub struct Huffman {
     initial: Vec<HuffmanPart>,
     segment_count: u32,
     task_count: u32,
+    warp_count: u32,
     books: usize,
 }
 
@@ -50,15 +52,18 @@ impl Huffman {
         let segments = layout.segments.len();
         self.initial = layout.parts.clone();
         (self.segment_count, self.task_count) = (segments as u32, layout.tasks.len() as u32);
+        self.warp_count = layout.warps.len() as u32 - 1;
         self.books = layout.books();
         let list = self.segments.reserve(gpu, size_of_val(&layout.segments[..]))?;
         let tasks = self.tasks.reserve(gpu, size_of_val(&layout.tasks[..]))?;
+        let warps = self.warps.reserve(gpu, size_of_val(&layout.warps[..]))?;
         self.parts.reserve(gpu, size_of_val(&layout.parts[..]))?;
         let fresh = self.fresh.reserve(gpu, size_of_val(&layout.parts[..]))?;
         self.bytes.reserve(gpu, 4 * segments)?;
         self.offsets.reserve(gpu, 4 * segments)?;
         self.lengths.reserve(gpu, TOKENS * self.books)?;
         self.table.reserve(gpu, 4 * TABLE * self.books)?;
+        self.single.reserve(gpu, 4 * TABLE * self.books)?;
         self.total.reserve(gpu, 8)?;
         if encode {
             self.histograms.reserve(gpu, 2 * TOKENS * segments)?;
@@ -69,7 +74,8 @@ impl Huffman {
         unsafe {
             gpu.upload(list, &layout.segments)?;
             gpu.upload(fresh, &layout.parts)?;
-            gpu.upload(tasks, &layout.tasks)
+            gpu.upload(tasks, &layout.tasks)?;
+            gpu.upload(warps, &layout.warps)
         }
     }
     /// Room for `bytes` of payloads.
@@ -79,9 +85,10 @@ impl Huffman {
         Ok(())
     }
 
-    fn arguments(&self, gpu: &Gpu, symbols: u64) -> HuffmanArguments {
+    fn arguments(&self, gpu: &Gpu, [symbols, wide]: [u64; 2]) -> HuffmanArguments {
         HuffmanArguments {
             symbols,
+            wide,
             segments: self.segments.address(gpu),
             parts: self.parts.address(gpu),
             histograms: self.histograms.address(gpu),
@@ -89,6 +96,7 @@ impl Huffman {
             lengths: self.lengths.address(gpu),
             codes: self.codes.address(gpu),
             table: self.table.address(gpu),
+            single: self.single.address(gpu),
             bytes: self.bytes.address(gpu),
             offsets: self.offsets.address(gpu),
             tasks: self.tasks.address(gpu),
@@ -102,8 +110,8 @@ impl Huffman {
         }
     }
 
-    /// Queues everything from the symbols at `symbols` to bytes; nothing is written when they have no room.
-    pub fn encode(&self, gpu: &Gpu, symbols: u64) -> Result<()> {
+    /// Queues everything from `symbols` to bytes; nothing is written when they have no room.
+    pub fn encode(&self, gpu: &Gpu, symbols: [u64; 2]) -> Result<()> {
         let a = self.arguments(gpu, symbols);
         let warps = self.segment_count.div_ceil(WARPS);
         // SAFETY: everything was reserved by `prepare` for these segments, parts and books.
@@ -113,10 +121,10 @@ impl Huffman {
             gpu.launch("huffman_count", warps.min(gpu.multiprocessors * 32), 32 * WARPS, 0, &a)?;
             gpu.launch("huffman_sum", self.segment_count.min(gpu.multiprocessors * 4), TOKENS as u32, 0, &a)?;
             gpu.launch("huffman_books", self.books as u32, TOKENS as u32, 0, &a)?;
-            gpu.launch("huffman_sizes", warps.min(gpu.multiprocessors * 8), 32 * WARPS, 0, &a)?;
+            gpu.launch("huffman_sizes", warps.min(gpu.multiprocessors * 16), 32 * WARPS, 0, &a)?;
             gpu.launch("huffman_offsets", a.part_count, 256, 0, &a)?;
             gpu.launch("huffman_places", 1, 1024, 0, &a)?;
-            gpu.launch("huffman_encode", self.task_count, 32 * TASK_SEGMENTS, 0, &a)
+            gpu.launch("huffman_encode", self.task_count, 32 * TASK_SEGMENTS, CODING_MEMORY, &a)
         }
     }
 
@@ -136,15 +144,17 @@ impl Huffman {
     }
 
     /// Queues everything from bytes to symbols. Damage is noted in the parts.
-    pub fn decode(&self, gpu: &Gpu, symbols: u64) -> Result<()> {
-        let a = self.arguments(gpu, symbols);
-        let warps = ((gpu.shared_per_block - 4 * TABLE) / DECODER_WARP).clamp(1, TASK_SEGMENTS as usize);
-        let shared = 4 * TABLE + warps * DECODER_WARP;
+    pub fn decode(&self, gpu: &Gpu, symbols: [u64; 2]) -> Result<()> {
+        let a = HuffmanArguments {
+            tasks: self.warps.address(gpu),
+            task_count: self.warp_count,
+            ..self.arguments(gpu, symbols)
+        };
         // SAFETY: as in `encode`; the kernels read no further than the lengths that they have checked.
         unsafe {
             gpu.launch("huffman_table", self.books as u32, TOKENS as u32, 0, &a)?;
             gpu.launch("huffman_parse", a.part_count, 256, 0, &a)?;
-            gpu.launch("huffman_decode", self.task_count, 32 * warps as u32, shared, &a)
+            gpu.launch("huffman_decode", self.warp_count, 32, 0, &a)
         }
     }
 

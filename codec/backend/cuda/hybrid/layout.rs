@@ -10,11 +10,13 @@ use crate::transform::hybrid::local::block_details;
 use crate::transform::hybrid::plan::Plan;
 use crate::transform::hybrid::symbols::{CLASS_PART, GLOBAL_UNIT, local_unit};
 
-/// Symbols of a payload start at a multiple of this, for wide accesses.
-const ALIGNMENT: u64 = 4;
-/// Segments that a block of threads encodes or decodes, as in huffman_encode.cu and huffman_decode.cu: three such blocks
-/// take the 32 segments of a chunk.
+/// Symbols of a payload start at a multiple of this, for wide accesses; the class coder's kernels want the same.
+const ALIGNMENT: u64 = 8;
+/// Segments that a block of threads encodes, a warp each, as in huffman_encode.cu: three such blocks take the 32 segments of
+/// a chunk.
 pub const TASK_SEGMENTS: u32 = 11;
+/// Segments that a warp decodes, a lane each; whole chunks mostly.
+const WARP_SEGMENTS: u32 = 32;
 
 /// The symbols of some chunks and of the coarse part, one after the other.
 #[derive(Default)]
@@ -37,8 +39,11 @@ pub struct Layout {
     /// One past the last payload of each part.
     flat_end: Vec<usize>,
     pub segments: Vec<Segment>,
-    /// First segment of each block of threads of the coder's kernels.
+    /// First segment of each block of threads of the Huffman encoder.
     pub tasks: Vec<u32>,
+    /// First segment of each warp of the Huffman decoder, whose segments have one codebook; behind the last one the number of
+    /// segments.
+    pub warps: Vec<u32>,
 }
 
 impl Layout {
@@ -67,6 +72,11 @@ impl Layout {
         this.levels.push(symbol);
         (this.first_chunk, this.chunks) = (this.cells.len(), chunks.len());
         this.cells.append(&mut chunks);
+        for of_book in this.parts.chunk_by(|a, b| a.book == b.book) {
+            let segments = of_book[0].segment..of_book[of_book.len() - 1].segment_end;
+            this.warps.extend(segments.step_by(WARP_SEGMENTS as usize));
+        }
+        this.warps.push(this.segments.len() as u32);
         this
     }
 
@@ -96,21 +106,9 @@ impl Layout {
         let segment_end = self.segments.len() as u32;
         self.tasks.extend((segment..segment_end).step_by(TASK_SEGMENTS as usize));
         let (unit, chunk) = (unit as u32, chunk as u32);
-        let [bytes, nonzero, stored, error, unused] = [0; 5];
+        let [bytes, nonzero, error] = [0; 3];
         let offset = 0;
-        self.parts.push(HuffmanPart {
-            segment,
-            segment_end,
-            unit,
-            book,
-            chunk,
-            bytes,
-            nonzero,
-            stored,
-            error,
-            unused,
-            offset,
-        });
+        self.parts.push(HuffmanPart { segment, segment_end, unit, book, chunk, bytes, nonzero, error, offset });
         self.symbols = (first + count as u64).next_multiple_of(ALIGNMENT);
         first
     }

@@ -6,7 +6,7 @@ use super::arguments::{
 };
 use super::{Hybrid, LIST, narrow};
 use crate::volume::DType;
-use crate::{Basis, Element, Region, Result};
+use crate::{Basis, Element, Entropy, Region, Result};
 
 /// Warps of a block of threads of the local kernels, and values in shared memory of each: as in hybrid_block.cuh.
 const BLOCK_WARPS: u32 = 4;
@@ -23,6 +23,7 @@ pub struct LocalWork {
     pub only_redo: bool,
     pub rebuilt: u64,
     pub result: u64,
+    pub stored_counts: u64,
     pub lo: [usize; 3],
     pub hi: [usize; 3],
 }
@@ -34,7 +35,10 @@ impl<T: Element> Hybrid<T> {
             let bytes = self.len_of(k) * T::BYTES;
             self.arrays[k].reserve(gpu, bytes)?;
         }
-        self.symbols.reserve(gpu, 4 * symbols as usize)?;
+        if self.entropy() == Entropy::Huffman {
+            self.symbols[0].reserve(gpu, 2 * symbols as usize)?;
+            self.symbols[1].reserve(gpu, 4 * symbols as usize)?;
+        }
         if self.plan.chunked() {
             self.redo.reserve(gpu, 4 * self.layout.chunks * self.layout.chunk_blocks as usize)?;
         }
@@ -68,18 +72,21 @@ impl<T: Element> Hybrid<T> {
         let level = &self.plan.levels[k];
         let cell_bytes = size_of::<super::arguments::Cell>();
         let projection = if self.plan.basis == Basis::Projection { self.tables.address(gpu) } else { 0 };
+        let [symbols, wide] = self.symbols(gpu);
         LocalArguments {
             fine: self.arrays[k].address(gpu),
             coarse: self.arrays[k + 1].address(gpu),
             rebuilt: work.rebuilt,
             result: work.result,
-            symbols: self.symbols.address(gpu),
+            symbols,
+            wide,
             tiers: self.tiers[k].address(gpu),
             steps: self.steps_of(gpu, k),
             projection,
             cells: self.cells.address(gpu) + (work.first_cell * cell_bytes) as u64,
             state: self.state.address(gpu),
             redo: self.redo.address(gpu),
+            stored_counts: work.stored_counts,
             stored: self.list(gpu, 0),
             missed: self.list(gpu, 1),
             cell_count: work.cells as u32,
@@ -162,17 +169,26 @@ impl<T: Element> Hybrid<T> {
 
     fn global_arguments(&self, gpu: &Gpu, k: usize, symbol: u64) -> GlobalArguments {
         let coarse_n = self.plan.levels.get(k).map_or([0; 3], |l| l.coarse);
+        let [symbols, wide] = self.symbols(gpu);
         GlobalArguments {
             fine: self.arrays[k].address(gpu),
             coarse: self.arrays.get(k + 1).map_or(0, |a| a.address(gpu)),
             result: self.arrays[k].address(gpu),
             details: if self.plan.basis == Basis::Projection { self.scratch[0].address(gpu) } else { 0 },
-            symbols: self.symbols.address(gpu) + 4 * symbol,
+            symbols: symbols + 2 * symbol,
+            wide: wide + 4 * symbol,
             step: self.steps_of(gpu, k),
             state: self.state.address(gpu),
             n: narrow(self.extents_of(k)),
             coarse_n: narrow(coarse_n),
+            sampled_n: [0; 3],
+            unused: 0,
         }
+    }
+    /// Whether the first level of the coarse part takes its values from the frame, which then needs no [`Hybrid::coarsen`].
+    pub fn samples(&self) -> bool {
+        let global = self.plan.levels.get(1).is_some_and(|level| !level.local);
+        self.plan.chunked() && global && self.plan.basis == Basis::Hierarchical
     }
 
     /// Queues the levels of the coarse part and the coarsest array: values to symbols and, for the finest of them, what
@@ -184,8 +200,12 @@ impl<T: Element> Hybrid<T> {
                 self.run_local(gpu, ["hybrid_decompose_f32", "hybrid_decompose_f64"], k, self.level_work(k))?;
                 continue;
             }
-            let a = self.global_arguments(gpu, k, symbols[k - self.first()]);
-            let names = ["hybrid_global_decompose_f32", "hybrid_global_decompose_f64"];
+            let mut a = self.global_arguments(gpu, k, symbols[k - self.first()]);
+            let mut names = ["hybrid_global_decompose_f32", "hybrid_global_decompose_f64"];
+            if k == 1 && self.samples() {
+                (a.fine, a.sampled_n) = (self.arrays[0].address(gpu), narrow(self.plan.n));
+                names = ["hybrid_sample_decompose_f32", "hybrid_sample_decompose_f64"];
+            }
             // SAFETY: arrays and symbols were reserved for the extents of the level.
             unsafe { self.launch(gpu, names, self.len_of(k).div_ceil(2), &a)? };
             if self.plan.basis == Basis::Projection {

@@ -1,7 +1,7 @@
 //! The hybrid mode on the device.
 //!
-//! A frame's arrays, one per level, live in device memory; symbols are 32 bits wide. What is rare goes to the CPU,
-//! which gives the same bytes: see [`Outcome`].
+//! A frame's arrays, one per level, live in device memory; symbols are 16 bits wide, those that do not fit stand beside them. What is
+//! rare goes to the CPU, which gives the same bytes: see [`Outcome`].
 
 mod arguments;
 mod decode;
@@ -61,7 +61,10 @@ pub struct Hybrid<T> {
     arrays: Vec<Buffer>,
     /// Decoded values.
     result: Buffer,
-    symbols: Buffer,
+    /// Symbols for Huffman, and those of 32 bits at the same places; the class coder has its own.
+    symbols: [Buffer; 2],
+    /// Symbols of each chunk that stand for a detail stored exactly, as the decoder found them.
+    stored_counts: Buffer,
     cells: Buffer,
     tiers: Vec<Buffer>,
     /// Steps of all levels by tier, then that of the coarsest array.
@@ -100,7 +103,8 @@ impl<T: Element> Hybrid<T> {
             grid,
             layout,
             result: Buffer::default(),
-            symbols: Buffer::default(),
+            symbols: Default::default(),
+            stored_counts: Buffer::default(),
             cells: Buffer::default(),
             steps: Buffer::default(),
             tier_count: 1,
@@ -182,18 +186,25 @@ impl<T: Element> Hybrid<T> {
     fn entropy(&self) -> Entropy {
         self.key.4
     }
+    /// Addresses of the symbols of 16 bits, and of those that need more.
+    fn symbols(&self, gpu: &Gpu) -> [u64; 2] {
+        match self.entropy() {
+            Entropy::Huffman => self.symbols.each_ref().map(|buffer| buffer.address(gpu)),
+            Entropy::Class => self.class.symbols(gpu),
+        }
+    }
     /// Queues the entropy stage of the encoder.
     fn encode_symbols(&self, gpu: &Gpu) -> Result<()> {
         match self.entropy() {
-            Entropy::Huffman => self.huffman.encode(gpu, self.symbols.address(gpu)),
-            Entropy::Class => self.class.encode(gpu, self.symbols.address(gpu)),
+            Entropy::Huffman => self.huffman.encode(gpu, self.symbols(gpu)),
+            Entropy::Class => self.class.encode(gpu),
         }
     }
     /// Queues the entropy stage of the decoder.
     fn decode_symbols(&self, gpu: &Gpu) -> Result<()> {
         match self.entropy() {
-            Entropy::Huffman => self.huffman.decode(gpu, self.symbols.address(gpu)),
-            Entropy::Class => self.class.decode(gpu, self.symbols.address(gpu)),
+            Entropy::Huffman => self.huffman.decode(gpu, self.symbols(gpu)),
+            Entropy::Class => self.class.decode(gpu),
         }
     }
     /// Address of the steps of level `k`; of the coarsest array behind the last level.

@@ -12,6 +12,7 @@ device_struct! {
     pub struct PlainArguments {
         pub details: u64,
         pub symbols: u64,
+        pub wide: u64,
         pub step: u64,
         pub count: u64,
     }
@@ -50,7 +51,7 @@ impl<T: Element> Hybrid<T> {
             segment.symbol + segment.count as u64
         });
         let details = details.memory.address(gpu);
-        (local, PlainArguments { details, symbols: local.symbols, step: local.steps, count })
+        (local, PlainArguments { details, symbols: local.symbols, wide: local.wide, step: local.steps, count })
     }
     unsafe fn launch_blocks(&self, gpu: &Gpu, [f32, f64]: [&'static str; 2], a: &LocalArguments) -> Result<()> {
         let name = if T::DTYPE == DType::F32 { f32 } else { f64 };
@@ -114,11 +115,11 @@ impl<T: Element> Hybrid<T> {
 
     /// Refuses mappings that do not give the symbols and the values of the codec's own kernels.
     pub fn check_mappings(&mut self, gpu: &Gpu, details: &Details) -> Result<()> {
-        let mut of = |mapping| -> Result<(Vec<i32>, Vec<T>)> {
+        let mut of = |mapping| -> Result<(Vec<i16>, Vec<T>)> {
             self.decompose_by(gpu, mapping, details)?;
             self.recompose_by(gpu, mapping, details)?;
             let (_, plain) = self.plain_arguments(gpu, details);
-            let mut symbols = vec![0i32; plain.count as usize];
+            let mut symbols = vec![0i16; plain.count as usize];
             let mut values = vec![T::ZERO; self.len_of(0)];
             // SAFETY: reserved for as many.
             unsafe {

@@ -1,7 +1,5 @@
 //! Flat arrays of 32-bit symbols through the class coder: the symbols of the hybrid mode.
 
-use super::super::buffer::Buffer;
-use super::super::device_struct::device_struct;
 use super::super::gpu::Gpu;
 use super::arguments::Chunk;
 use super::coder::Coder;
@@ -12,35 +10,15 @@ use crate::entropy::class::flat::layout;
 use std::collections::HashMap;
 use std::ops::Range;
 
-device_struct! {
-    pub struct ClassPart {
-        pub symbol: u64,
-        pub place: u64,
-        pub count: u32,
-        pub unused: u32,
-    }
-    pub struct FlatArguments {
-        pub symbols: u64,
-        pub q: u64,
-        pub delta: u64,
-        pub parts: u64,
-        pub stored: u64,
-        pub part_count: u32,
-        pub unused: u32,
-    }
-}
-
 /// Bits of a symbol.
 const BITS: u32 = 32;
-/// Blocks of threads for a payload, as in hybrid_class.cu.
-const SHARES: u32 = 16;
 /// Every payload starts one byte before a multiple of this: see the chunks of the pyramid.
 const ALIGNMENT: usize = 16;
 
 /// Symbols of one payload on the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlatPart {
-    /// Number of the first symbol, a multiple of 4.
+    /// Number of the first symbol: a multiple of 8, the next one behind the payload before.
     pub symbol: u64,
     pub count: usize,
 }
@@ -48,12 +26,9 @@ pub struct FlatPart {
 /// Memory of the payloads of one frame, and what follows from their sizes.
 #[derive(Default)]
 pub struct Flat {
-    parts: Vec<FlatPart>,
     coder: Option<Coder>,
     shapes: Option<Shapes>,
     coding: Coding,
-    device_parts: Buffer,
-    stored: Buffer,
 }
 
 impl Flat {
@@ -64,44 +39,27 @@ impl Flat {
         }
         let (mut gathering, mut list) = (Gathering::default(), Worklist::default());
         let mut levels: HashMap<usize, Level> = HashMap::new();
-        let mut places = Vec::with_capacity(parts.len());
         for &FlatPart { symbol, count } in parts {
             let layout = layout(count);
             let level = levels.entry(count).or_insert_with(|| gathering.add_units(&layout));
-            places.push(ClassPart { symbol, place: list.nodes, count: count as u32, unused: 0 });
+            debug_assert_eq!(symbol, list.nodes, "symbols stand where the coder has them");
             list.add_flat(level, &layout);
         }
         let shapes = gathering.upload(gpu)?;
         self.coding.prepare(gpu, &list.close()?, shapes.slots, BITS as usize / 8, encode)?;
         self.shapes = Some(shapes);
-        self.parts = parts.to_vec();
-        let address = self.device_parts.reserve(gpu, size_of_val(&places[..]))?;
-        self.stored.reserve(gpu, 4 * parts.len())?;
-        // SAFETY: just reserved.
-        unsafe { gpu.upload(address, &places) }
+        Ok(())
     }
 
-    fn arguments(&self, gpu: &Gpu, symbols: u64) -> FlatArguments {
-        FlatArguments {
-            symbols,
-            q: self.coding.q(gpu),
-            delta: self.coding.delta(gpu),
-            parts: self.device_parts.address(gpu),
-            stored: self.stored.address(gpu),
-            part_count: self.parts.len() as u32,
-            unused: 0,
-        }
-    }
-    fn grid(&self, gpu: &Gpu) -> u32 {
-        (self.parts.len() as u32).saturating_mul(SHARES).min(gpu.multiprocessors * 8)
+    /// Addresses of the symbols of 16 bits, and of the zigzags of the others at the same places.
+    pub fn symbols(&self, gpu: &Gpu) -> [u64; 2] {
+        [self.coding.q(gpu), self.coding.delta(gpu)]
     }
 
     /// Queues everything from symbols to bytes.
-    pub fn encode(&self, gpu: &Gpu, symbols: u64) -> Result<()> {
+    pub fn encode(&self, gpu: &Gpu) -> Result<()> {
         let (Some(coder), Some(shapes)) = (&self.coder, &self.shapes) else { return Ok(()) };
         self.coding.reset(gpu, 0)?;
-        // SAFETY: reserved by `prepare`; the caller's symbols cover all payloads.
-        unsafe { gpu.launch("hybrid_to_class", self.grid(gpu), 256, 0, &self.arguments(gpu, symbols))? };
         self.coding.encode(gpu, coder, shapes, BITS)
     }
 
@@ -131,22 +89,14 @@ impl Flat {
     }
 
     /// Queues everything from bytes to symbols.
-    pub fn decode(&self, gpu: &Gpu, symbols: u64) -> Result<()> {
+    pub fn decode(&self, gpu: &Gpu) -> Result<()> {
         let (Some(coder), Some(shapes)) = (&self.coder, &self.shapes) else { return Ok(()) };
-        self.coding.decode(gpu, coder, shapes, BITS)?;
-        // SAFETY: reserved by `prepare`; the caller's symbols cover all payloads.
-        unsafe {
-            gpu.fill(self.stored.address(gpu), 0, 4 * self.parts.len())?;
-            gpu.launch("hybrid_from_class", self.grid(gpu), 256, 0, &self.arguments(gpu, symbols))
-        }
+        self.coding.decode(gpu, coder, shapes, BITS)
     }
 
-    /// Waits; of each payload, whether it was damaged and how many symbols stand for a value stored exactly.
-    pub fn results(&self, gpu: &Gpu) -> Result<Vec<(bool, u32)>> {
+    /// Waits; of each payload, whether it was damaged.
+    pub fn damaged(&self, gpu: &Gpu) -> Result<Vec<bool>> {
         let (chunks, _) = self.coding.results(gpu)?;
-        let mut stored = vec![0u32; self.parts.len()];
-        // SAFETY: reserved by `prepare`.
-        unsafe { gpu.download(self.stored.address(gpu), &mut stored)? };
-        Ok(chunks.iter().map(|c| c.error != 0).zip(stored).collect())
+        Ok(chunks.iter().map(|c| c.error != 0).collect())
     }
 }
