@@ -68,12 +68,6 @@ __device__ __forceinline__ void copies_arrived_but_one() {
     asm volatile("cp.async.wait_group 1;" ::: "memory");
 #endif
 }
-// All of them but those of the last COUNT calls are there.
-template <u32 COUNT> __device__ __forceinline__ void copies_arrived_but() {
-#ifndef BLOCKMGARD_EMULATOR
-    asm volatile("cp.async.wait_group %0;" ::"n"(COUNT) : "memory");
-#endif
-}
 // The same where it is `wanted`, without a branch.
 template <u32 BYTES, u32 OFFSET> __device__ __forceinline__ void copy_ahead_if(bool wanted, void *shared, const void *global) {
 #ifdef BLOCKMGARD_EMULATOR

@@ -30,12 +30,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) huffman_count(const Huf
 #pragma unroll
             for (u32 k = 0; k < LANE_SYMBOLS; k++) {
                 const i32 q = unit.q[k];
-                const u32 i = lane * LANE_SYMBOLS + k;
-                u32 raw_length;
-                const u32 token = any_token(zigzag_less_one(q), raw_length);
-                if (q) atomicAdd(&histogram[q == STORED ? ESCAPE : token], 1u);
-                if (q && i > from) atomicAdd(&histogram[run_tokens[i - from]], 1u);
-                from = q ? i + 1 : from;
+                if (!q) continue;
+                const u32 i = lane * LANE_SYMBOLS + k, z = zigzag_less_one(q);
+                atomicAdd(&histogram[z < DIRECT ? VALUE + z : value_token(q).token], 1u);
+                if (i > from) atomicAdd(&histogram[run_tokens[i - from]], 1u);
+                from = i + 1;
             }
         }
         __syncwarp();

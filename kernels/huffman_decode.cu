@@ -118,13 +118,14 @@ __device__ __forceinline__ u32 make_entry(const u32 *single, u32 next) {
     return bits | moved << 4 | places[0] << 8 | second << 11 | values[0] << 16 | unzigzag(values[1]) << 24;
 }
 
-// The tables of the books, from the lengths of their codes: a block of TOKENS threads a book.
+// The tables of the books, from the lengths of their codes: TABLE_BLOCKS blocks of TOKENS threads a book, each with a share of the entries.
+constexpr u32 TABLE_BLOCKS = 8;
 extern "C" __global__ void huffman_table(const HuffmanArguments a) {
     __shared__ u32 table[1 << MAX_BITS];
     __shared__ u8 lengths[TOKENS];
     __shared__ u32 first_code[MAX_BITS + 1], of_length[MAX_BITS + 1];
-    const u32 t = threadIdx.x;
-    const u32 length = lengths[t] = a.lengths[blockIdx.x * TOKENS + t];
+    const u32 t = threadIdx.x, book = blockIdx.x / TABLE_BLOCKS, share = blockIdx.x % TABLE_BLOCKS;
+    const u32 length = lengths[t] = a.lengths[book * TOKENS + t];
     for (u32 i = t; i < 1u << MAX_BITS; i += TOKENS) table[i] = 0;
     if (t <= MAX_BITS) of_length[t] = 0;
     __syncthreads();
@@ -145,8 +146,8 @@ extern "C" __global__ void huffman_table(const HuffmanArguments a) {
         for (u32 i = code; i < 1u << MAX_BITS; i += 1u << length) table[i] = single_entry(t, length);
     }
     __syncthreads();
-    for (u32 i = t; i < 1u << MAX_BITS; i += TOKENS) {
-        const u32 at = (blockIdx.x << MAX_BITS) + i;
+    for (u32 i = share * TOKENS + t; i < 1u << MAX_BITS; i += TABLE_BLOCKS * TOKENS) {
+        const u32 at = (book << MAX_BITS) + i;
         a.table[at] = make_entry(table, i);
         a.single[at] = table[i];
     }
@@ -186,6 +187,13 @@ struct Window {
         return __funnelshift_r(select_bits(crosses, high, low), select_bits(crosses, ahead, high), at + skipped);
     }
 };
+
+// All pieces are there but those asked for in the last TURNS turns.
+template <u32 TURNS> __device__ __forceinline__ void pieces_arrived() {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("cp.async.wait_group %0;" ::"n"(TURNS) : "memory");
+#endif
+}
 
 // Bits of a lane's segment.
 struct LaneReader {
@@ -307,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(32) huffman_decode(const HuffmanArg
             __syncwarp();
         }
         bits.ask();
-        copies_arrived_but<TURNS_AHEAD>();
+        pieces_arrived<TURNS_AHEAD>();
         l.limit = l.limit ? l.gone + HELD - REACH + 1 : 0;
 #pragma unroll 1
         for (u32 i = 0; i < LOOKUPS; i += TOGETHER) {

@@ -43,6 +43,14 @@ __device__ __forceinline__ void fill_tables(const u32 *codes, CodeTables &tables
     for (u32 run = threadIdx.x; run < RUNS; run += THREADS) tables.runs[run] = run ? spell(codes, zero_run(run)) : 0;
     for (u32 i = threadIdx.x; i <= 2 * SMALL; i += THREADS) tables.values[i] = i == SMALL ? 0 : spell(codes, value_token((i32)i - (i32)SMALL));
 }
+// The token of a nonzero symbol, as `value_token` has it but for STORED, and its number of raw bits, which are the lowest of
+// `zigzag_less_one`.
+__device__ __forceinline__ u32 any_token(u32 z, u32 &raw_length) {
+    const u32 octave = 31 - __clz((int)(z | 1));
+    raw_length = z < DIRECT ? 0 : octave - 2;
+    return z < DIRECT ? VALUE + z : VALUE + DIRECT - 28 + 4 * octave + (z >> raw_length & 3);
+}
+
 // What stands around a payload, by the warps of its first and last segments.
 __device__ __forceinline__ void write_frame(const HuffmanPart &part, u8 *at, bool first, bool last) {
     if (!part.chunk) return;

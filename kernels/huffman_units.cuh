@@ -73,11 +73,3 @@ __device__ __forceinline__ void load_unit(const i16 *symbols, const u32 *wide, u
     unit.from = lane ? before : 0;
 }
 __device__ __forceinline__ u32 zigzag_less_one(i32 q) { return Symbols::zigzag(q) - 1; }
-
-// The token of a nonzero symbol, as `value_token` has it but for STORED, and its number of raw bits, which are the lowest of
-// `zigzag_less_one`.
-__device__ __forceinline__ u32 any_token(u32 z, u32 &raw_length) {
-    const u32 octave = 31 - __clz((int)(z | 1));
-    raw_length = z < DIRECT ? 0 : octave - 2;
-    return z < DIRECT ? VALUE + z : VALUE + DIRECT - 28 + 4 * octave + (z >> raw_length & 3);
-}

@@ -330,10 +330,22 @@ __device__ void sum_last(const GlobalArguments &a) {
 }
 // FIRST: the symbols are where they were put.
 template <bool FIRST> __device__ void sum_axis(const GlobalArguments &a, u32 outer, u32 n, u32 inner) {
+    constexpr u32 TOGETHER = 8;
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < outer * inner; i += gridDim.x * blockDim.x) {
-        u64 at = (u64)(i / inner) * n * inner + i % inner;
+        const u64 line = (u64)(i / inner) * n * inner + i % inner;
         u32 sum = 0;
-        for (u32 k = 0; k < n; k++, at += inner) a.symbols.wide[at] = sum += FIRST ? (u32)a.symbols.get(at) : a.symbols.wide[at];
+        for (u32 k = 0; k < n; k += TOGETHER) {
+            // all loads before the stores
+            u32 v[TOGETHER];
+#pragma unroll
+            for (u32 j = 0; j < TOGETHER; j++) {
+                const u64 at = line + (u64)min(k + j, n - 1) * inner;
+                v[j] = FIRST ? (u32)a.symbols.get(at) : a.symbols.wide[at];
+            }
+#pragma unroll
+            for (u32 j = 0; j < TOGETHER; j++)
+                if (k + j < n) a.symbols.wide[line + (u64)(k + j) * inner] = sum += v[j];
+        }
     }
 }
 

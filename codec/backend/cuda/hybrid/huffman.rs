@@ -11,6 +11,8 @@ use crate::entropy::huffman::{ALPHABET, Codebook};
 const TOKENS: usize = 256;
 /// Entries of a decoder's table.
 const TABLE: usize = 1 << 12;
+/// Blocks of threads that make a decoder's table, as in huffman_decode.cu.
+const TABLE_BLOCKS: u32 = 8;
 /// Warps of a block of threads that counts, as in huffman_count.cu.
 const WARPS: u32 = 4;
 /// Shared memory of a block of threads that writes bits: two groups of symbols and the bits of a unit for each warp, the
@@ -152,7 +154,7 @@ impl Huffman {
         };
         // SAFETY: as in `encode`; the kernels read no further than the lengths that they have checked.
         unsafe {
-            gpu.launch("huffman_table", self.books as u32, TOKENS as u32, 0, &a)?;
+            gpu.launch("huffman_table", self.books as u32 * TABLE_BLOCKS, TOKENS as u32, 0, &a)?;
             gpu.launch("huffman_parse", a.part_count, 256, 0, &a)?;
             gpu.launch("huffman_decode", self.warp_count, 32, 0, &a)
         }
