@@ -55,7 +55,7 @@ pub struct Bands {
 impl Bands {
     /// None where there are no kernels for such tiles, or shared memory is too small for them.
     pub fn new<T: Real>(gpu: &Gpu, plan: &TilePlan<T>, whole: &WholeTiles) -> Result<Option<Self>> {
-        let [encode, decode] = [true, false].map(|encode| kernel(encode, whole.side as u32, T::DTYPE));
+        let [encode, decode] = [true, false].map(|encode| kernel(encode, whole.side, T::DTYPE));
         let (Some(encode), Some(decode)) = (encode, decode) else { return Ok(None) };
         let fits = encode.shared.max(decode.shared) <= gpu.shared_per_block;
         let Some(weights) = weights(plan).filter(|_| fits) else { return Ok(None) };
