@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Coarse nodes of a whole volume, each within its tolerance.
 pub struct CoarseVolume {
-    /// The nodes as a volume of their own; spacing and origin stretched so that it lies over the whole one.
+    /// The nodes as a volume of their own that lies over the whole one. Mostly they are not evenly spaced: then it has coordinates.
     pub volume: Volume,
     /// Nodes of the whole volume that were kept, per axis (slowest first, three axes).
     pub coordinates: [Vec<usize>; 3],
@@ -165,16 +165,50 @@ fn put_special<T: Coded>(frame: &FrameReader, preview: &mut Preview<T>) -> Resul
     Ok(())
 }
 
-/// Spacing and origin of the nodes that were kept: exact for evenly spaced ones, else the mean distance.
-fn stretched(mut meta: Metadata, coordinates: &[Vec<usize>]) -> Metadata {
-    let steps = coordinates.iter().map(|c| match c.as_slice() {
-        [first, .., last] => (last - first) as f64 / (c.len() - 1) as f64,
+/// Where the nodes that were kept lie: spacing (the mean distance, where they are not evenly spaced) and origin, and the coordinates of uneven axes.
+fn stretched(mut meta: Metadata, kept: &[Vec<usize>]) -> Metadata {
+    let rank = kept.len();
+    let spacing = meta.spacing.take().unwrap_or_else(|| vec![1.0; rank]);
+    let origin = meta.origin.clone().unwrap_or_else(|| vec![0.0; rank]);
+    let own = std::mem::take(&mut meta.coordinates);
+    let place = |axis: usize, node: usize| match own.get(axis).filter(|nodes| !nodes.is_empty()) {
+        Some(nodes) => nodes.get(node).copied(),
+        None => Some(origin.get(axis)? + spacing.get(axis)? * node as f64),
+    };
+    let is_even = |axis: usize| {
+        let step = |pair: &[usize]| pair[1] - pair[0];
+        let mut steps = kept[axis].windows(2).map(step);
+        let first = steps.next();
+        own.get(axis).is_none_or(Vec::is_empty) && steps.all(|step| Some(step) == first)
+    };
+    if !(0..rank).all(is_even) {
+        let places = |axis: usize| match is_even(axis) {
+            true => Vec::new(),
+            false => kept[axis].iter().filter_map(|&node| place(axis, node)).collect(),
+        };
+        meta.coordinates = (0..rank).map(places).collect();
+    }
+    let steps = kept.iter().map(|nodes| match nodes.as_slice() {
+        [first, .., last] => (last - first) as f64 / (nodes.len() - 1) as f64,
         _ => 1.0,
     });
-    let spacing = meta.spacing.unwrap_or_else(|| vec![1.0; coordinates.len()]);
     meta.spacing = Some(spacing.iter().zip(steps).map(|(s, step)| s * step).collect());
-    for (nodes, kept) in meta.coordinates.iter_mut().zip(coordinates) {
-        *nodes = kept.iter().filter_map(|&i| nodes.get(i).copied()).collect();
-    }
     meta
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_nodes_lie_where_they_lay() {
+        let uneven = (0..64).map(|i| (i * i) as f64).collect();
+        let (spacing, origin) = (Some(vec![2.0, 0.5, 1.0]), Some(vec![10.0, 0.0, -1.0]));
+        let meta = Metadata { spacing, origin, coordinates: vec![vec![], vec![], uneven], ..Metadata::default() };
+        let seen = stretched(meta, &[vec![0, 31, 32, 63], vec![0, 7, 14], vec![0, 31, 63]]);
+        assert_eq!(seen.coordinates, [vec![10.0, 72.0, 74.0, 136.0], vec![], vec![0.0, 961.0, 3969.0]]);
+        assert_eq!((seen.spacing.unwrap()[..2].to_vec(), seen.origin.unwrap()[0]), (vec![42.0, 3.5], 10.0));
+        let even = stretched(Metadata::default(), &[vec![0, 4, 8], vec![5]]);
+        assert!(even.coordinates.is_empty() && even.spacing == Some(vec![4.0, 1.0]));
+    }
 }

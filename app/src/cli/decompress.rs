@@ -8,8 +8,8 @@ use anyhow::Result;
 use blockmgard::Error;
 use blockmgard::job;
 use blockmgard::stream::{Archive, refuse_source};
-use blockmgard::volume::DType;
 use blockmgard::volume::write::{Payload, WriteFormat, write_file};
+use blockmgard::volume::{DType, Metadata};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -41,10 +41,10 @@ impl Decompress {
         let shape = archive.header().shape;
         let format = format_of(&self.output, archive.header().dtype)?;
         refuse_source(&self.output, &self.stream.display().to_string())?;
-        tell_uneven(&archive, format, session)?;
         if let Some(max_values) = self.preview {
             return self.coarse(&archive, format, max_values, session);
         }
+        tell_uneven(&archive.provenance()?.volume, format, session);
         let region = self.region.as_ref().map_or(Ok(shape.region()), |text| parse::region(text, &shape))?;
         let opened = self.device.open()?;
         let report = session.watch("decompress", |control| {
@@ -69,6 +69,7 @@ impl Decompress {
     fn coarse(&self, archive: &Archive, format: WriteFormat, max_values: usize, session: &Session) -> Result<()> {
         let coarse = session.watch("preview", |control| job::preview(archive, max_values, control))?;
         let shape = coarse.volume.shape;
+        tell_uneven(&coarse.volume.meta, format, session);
         write_file(&self.output, format, &Payload::volume(&coarse.volume))?;
         let coordinates = &coarse.coordinates[3 - usize::from(shape.rank)..];
         let value = json!({ "output": self.output, "shape": shape.extents(), "coordinates": coordinates });
@@ -78,16 +79,15 @@ impl Decompress {
 }
 
 /// Says which axes the format cannot place, and which formats can.
-fn tell_uneven(archive: &Archive, format: WriteFormat, session: &Session) -> Result<()> {
-    let meta = archive.provenance()?.volume;
-    let uneven = meta.axes.iter().zip(&meta.coordinates).filter(|(_, c)| !c.is_empty());
-    let names: Vec<&str> = uneven.map(|(name, _)| name.as_str()).collect();
+fn tell_uneven(meta: &Metadata, format: WriteFormat, session: &Session) {
+    let name = |axis: usize| meta.axes.get(axis).cloned().unwrap_or_else(|| format!("axis {axis}"));
+    let uneven = meta.coordinates.iter().enumerate().filter(|(_, nodes)| !nodes.is_empty());
+    let names: Vec<String> = uneven.map(|(axis, _)| name(axis)).collect();
     let bare = matches!(format, WriteFormat::Raw | WriteFormat::Npy);
     if !names.is_empty() && !bare && !format.keeps_coordinates() {
         let (axes, format) = (names.join(", "), format.name());
         session.note(&format!("note: {axes} not evenly spaced: {format} counts the nodes, .nc and .vtr keep them"));
     }
-    Ok(())
 }
 
 /// The format that a file's ending asks for; raw endings must name the type the stream holds.
