@@ -34,14 +34,8 @@ impl Spacing {
     fn start(self, end: u32, step: u32) -> u32 {
         match self {
             Spacing::Units => padded(end),
-            Spacing::Steps => {
-                if step == 0 {
-                    padded(end)
-                } else {
-                    end
-                }
-            }
-            Spacing::Tiles => end,
+            Spacing::Steps if step == 0 => padded(end),
+            Spacing::Steps | Spacing::Tiles => end,
         }
     }
     /// Where each unit of a tile starts.

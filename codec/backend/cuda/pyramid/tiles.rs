@@ -270,11 +270,7 @@ impl<T: Real> Pyramid<T> {
         let shared = groups as usize * bytes + 4 * (whole.side as usize / 2 + 1).pow(2);
         let name = kernel::<T>(kernels, work.encode);
         let launch = Launch::new(gpu, name, [COARSE_THREADS, most], groups * tiles, shared);
-        let arguments = TileArguments { tile_bytes: bytes as u32, ..self.whole_arguments(gpu, k, work, whole) };
-        // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe {
-            gpu.launch(launch.name, launch.grid(gpu, arguments.list_count), launch.threads, launch.shared, &arguments)
-        }
+        self.run_whole(gpu, (k, work), whole, &launch, bytes)
     }
 
     /// All others of their nodes, once these are rebuilt.
@@ -298,11 +294,7 @@ impl<T: Real> Pyramid<T> {
         let together = whole.layout(T::BYTES).together as u32;
         let name = kernel::<T>(kernels, work.encode);
         let launch = Launch::new(gpu, name, threads, together, whole.fine_bytes(T::BYTES));
-        let arguments = self.whole_arguments(gpu, k, work, whole);
-        // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe {
-            gpu.launch(launch.name, launch.grid(gpu, arguments.list_count), launch.threads, launch.shared, &arguments)
-        }
+        self.run_whole(gpu, (k, work), whole, &launch, 0)
     }
 
     /// Whole tiles whose bands were left out, as tiles of any shape.
@@ -312,19 +304,30 @@ impl<T: Real> Pyramid<T> {
         self.run_listed(gpu, k, work, (list, self.stages[k].tiles.whole), count)
     }
 
-    fn whole_arguments(&self, gpu: &Gpu, k: usize, work: &Work, whole: &WholeTiles) -> TileArguments {
+    /// A kernel over the whole tiles of stage `k`; `bytes`: of shared memory for a group of them.
+    fn run_whole(
+        &self,
+        gpu: &Gpu,
+        (k, work): (usize, &Work),
+        whole: &WholeTiles,
+        launch: &Launch,
+        bytes: usize,
+    ) -> Result<()> {
         let [lines, columns] = self.lines.addresses(gpu);
         let tiles = &self.stages[k].tiles;
-        TileArguments {
+        let arguments = TileArguments {
             list: tiles.whole_at(gpu),
             list_count: tiles.whole,
             lines,
             columns,
             coarse: self.coarse.address(gpu),
+            tile_bytes: bytes as u32,
             whole_shape: whole.shape,
             coarse_shape: whole.coarse_shape,
             ..self.arguments(gpu, k, work)
-        }
+        };
+        // SAFETY: all buffers were reserved for this stage's worklist and extents.
+        unsafe { gpu.launch(launch.name, launch.grid(gpu, tiles.whole), launch.threads, launch.shared, &arguments) }
     }
 
     fn arguments(&self, gpu: &Gpu, k: usize, work: &Work) -> TileArguments {
