@@ -131,9 +131,7 @@ impl Gathering {
     /// The shape of the nodes of S(1) of whole tiles, which are among the shapes from `first` on.
     fn add_whole<T: Real>(&mut self, plan: &ArrayPlan<T>, first: usize) -> Option<WholeTiles> {
         let side = plan.array.sides().tile;
-        // values and symbols of larger tiles do not fit the shared memory
-        let fits = side.pow(3) * T::BYTES <= 128 * 1024;
-        if !plan.array.is_frame() || !fits || self.tables.spacing == Spacing::Tiles {
+        if !plan.array.is_frame() || self.tables.spacing == Spacing::Tiles {
             return None;
         }
         let index = plan.tile_plans().iter().position(|tile| tile.dims == [side; 3])?;
