@@ -40,15 +40,15 @@ struct HuffmanArguments {
     HuffmanPart *parts;
     // TOKENS a segment.
     u16 *histograms;
-    // TOKENS a book: counts; lengths of codes; code | length with raw bits << 16. What a decoder does, 4096 a book: with several tokens, with one.
+    // TOKENS a book: counts; lengths of codes; code | length with raw bits << 16. What a decoder does, 4096 a book: with several tokens, with one (lanes only).
     u32 *counts;
     u8 *lengths;
     u32 *codes;
     u32 *table, *single;
     // Of the segments; offsets count from the payload's first byte.
     u32 *bytes, *offsets;
-    // Encoding: segment with which a block of threads begins; it takes those that follow in the same part, one a warp. Decoding: that with which a warp
-    // begins, whose lanes take one each, all of one book; behind the last one the number of segments.
+    // Encoding, and decoding by warps: segment with which a block of threads begins; it takes those that follow in the same part, one a warp. Decoding by
+    // lanes: that with which a warp begins, whose lanes take one each, all of one book; behind the last one the number of segments.
     const u32 *tasks;
     u8 *data;
     // Bytes of all parts, and those that `data` holds.

@@ -2,7 +2,7 @@
 //
 // What a lane waits for is one look-up after the other, so a look-up gives as many tokens as twelve bits hold, up to two values; and whatever one lane of a
 // warp does, all do, so nearly all tokens go one way. Symbols are put down in shared memory and go out in rows of 32 bytes; bits come through a ring.
-#include "huffman.cuh"
+#include "huffman_decode.cuh"
 
 // Words in shared memory by their own addresses, which the compiler would make anew for each access.
 struct SharedWords {
@@ -82,13 +82,6 @@ struct Entry {
 // Places beyond the first that an entry may write to.
 constexpr u32 REACH = 16;
 
-// Of a symbol of 16 bits.
-constexpr u32 MOST_ZIGZAG = 65534;
-__device__ __forceinline__ u32 unzigzag(u32 z) { return z >> 1 ^ (0u - (z & 1)); }
-
-// The first token alone: its length (0 where no code begins so), the token.
-__device__ __forceinline__ u32 single_entry(u32 token, u32 length) { return length | token << 4; }
-
 // The entry for twelve bits; `single` has the tokens by their first bits.
 __device__ __forceinline__ u32 make_entry(const u32 *single, u32 next) {
     const u32 token = single[next] >> 4, length = single[next] & 15;
@@ -119,33 +112,10 @@ __device__ __forceinline__ u32 make_entry(const u32 *single, u32 next) {
 }
 
 // The tables of the books, from the lengths of their codes: TABLE_BLOCKS blocks of TOKENS threads a book, each with a share of the entries.
-constexpr u32 TABLE_BLOCKS = 8;
 extern "C" __global__ void huffman_table(const HuffmanArguments a) {
     __shared__ u32 table[1 << MAX_BITS];
-    __shared__ u8 lengths[TOKENS];
-    __shared__ u32 first_code[MAX_BITS + 1], of_length[MAX_BITS + 1];
     const u32 t = threadIdx.x, book = blockIdx.x / TABLE_BLOCKS, share = blockIdx.x % TABLE_BLOCKS;
-    const u32 length = lengths[t] = a.lengths[book * TOKENS + t];
-    for (u32 i = t; i < 1u << MAX_BITS; i += TOKENS) table[i] = 0;
-    if (t <= MAX_BITS) of_length[t] = 0;
-    __syncthreads();
-    if (length) atomicAdd(&of_length[length], 1u);
-    __syncthreads();
-    if (t == 0) {
-        u32 next = 0;
-        for (u32 l = 1; l <= MAX_BITS; l++) {
-            first_code[l] = next <<= 1;
-            next += of_length[l];
-        }
-    }
-    __syncthreads();
-    if (length) {
-        u32 code = first_code[length];
-        for (u32 s = 0; s < t; s++) code += lengths[s] == length;
-        code = __brev(code) >> (32 - length);
-        for (u32 i = code; i < 1u << MAX_BITS; i += 1u << length) table[i] = single_entry(t, length);
-    }
-    __syncthreads();
+    fill_singles(table, a.lengths + book * TOKENS);
     for (u32 i = share * TOKENS + t; i < 1u << MAX_BITS; i += TABLE_BLOCKS * TOKENS) {
         const u32 at = (book << MAX_BITS) + i;
         a.table[at] = make_entry(table, i);

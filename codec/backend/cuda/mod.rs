@@ -20,6 +20,7 @@ use crate::transform::pyramid::frame::check_map;
 use crate::{Coder, Control, Element, Error, ErrorKind, Mode, Params, Region, Result, ToleranceMap};
 use buffer::Buffer;
 use gpu::Gpu;
+pub use hybrid::HuffmanDecoder;
 use hybrid::Outcome;
 use hybrid_parts::HybridParts;
 use metrics::Comparing;
@@ -76,6 +77,12 @@ impl Cuda {
     /// Lets the CPU take frames for which the devices are short of memory even in parts, instead of an error.
     pub fn with_cpu_when_short(self) -> Self {
         Self { cpu_when_short: true, ..self }
+    }
+
+    /// Decodes the Huffman payloads of the hybrid mode in one way, whichever should be faster: for tests and measurements.
+    pub fn with_huffman(self, decoder: HuffmanDecoder) -> Self {
+        self.sessions.iter().for_each(|session| locked(session).decoder = decoder);
+        self
     }
 
     /// The CPU, for a frame that the kernels leave to it.

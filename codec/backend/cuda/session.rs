@@ -1,7 +1,7 @@
 //! What devices keep between frames.
 
 use super::gpu::Gpu;
-use super::hybrid::Hybrid;
+use super::hybrid::{HuffmanDecoder, Hybrid};
 use super::pyramid::Pyramid;
 use crate::backend::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
 use crate::transform::pyramid::Real;
@@ -17,6 +17,8 @@ pub struct Session {
     hybrid_f64: Option<Hybrid<f64>>,
     /// Milliseconds of the kernels of all frames encoded in the hybrid mode.
     pub hybrid_ms: f64,
+    /// Of all frames decoded in the hybrid mode.
+    pub decoder: HuffmanDecoder,
 }
 
 /// What differs between the element types: their places in a session, and the CPU's methods.
@@ -70,7 +72,7 @@ kept!(f64, f64, hybrid_f64, encode_f64, decode_f64);
 impl Session {
     /// Gives all memory back.
     pub fn clear(&mut self) {
-        *self = Self { hybrid_ms: self.hybrid_ms, ..Self::default() };
+        *self = Self { hybrid_ms: self.hybrid_ms, decoder: self.decoder, ..Self::default() };
     }
     /// The tables for frames of `n` nodes; those of another shape are dropped first.
     pub fn pyramid<T: Kept>(&mut self, gpu: &Gpu, n: [usize; 3], params: &Params) -> Result<&mut Pyramid<T>> {
@@ -86,14 +88,17 @@ impl Session {
 
     /// The tables for frames of `n` nodes in the hybrid mode; those of another shape are dropped first.
     pub fn hybrid<T: Kept>(&mut self, gpu: &Gpu, n: [usize; 3], params: &Params) -> Result<&mut Hybrid<T>> {
+        let decoder = self.decoder;
         let slot = T::hybrid_slot(self);
         if slot.as_ref().is_none_or(|h| !h.is_for(n, params)) {
             *slot = None;
         }
-        match slot {
-            Some(hybrid) => Ok(hybrid),
-            None => Ok(slot.insert(Hybrid::new(gpu, n, params)?)),
-        }
+        let hybrid = match slot {
+            Some(hybrid) => hybrid,
+            None => slot.insert(Hybrid::new(gpu, n, params)?),
+        };
+        hybrid.decode_by(decoder);
+        Ok(hybrid)
     }
 }
 

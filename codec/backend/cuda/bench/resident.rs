@@ -33,6 +33,8 @@ trait Steps<T> {
     /// Tolerances, which come from the host.
     fn send(&mut self) -> Result<()>;
     fn encode(&mut self) -> Result<()>;
+    /// Waits for what `decode` must know of the work of `encode`.
+    fn settle(&mut self) -> Result<()>;
     fn decode(&mut self) -> Result<()>;
     /// Addresses of the frame and of what `decode` made of it.
     fn volumes(&self) -> [u64; 2];
@@ -53,6 +55,9 @@ impl<T: Kept> Steps<T> for PyramidSteps<'_, T> {
     }
     fn encode(&mut self) -> Result<()> {
         self.state.encode(self.gpu, self.input.params.points)
+    }
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
     }
     fn decode(&mut self) -> Result<()> {
         self.state.decode_resident(self.gpu)
@@ -78,6 +83,9 @@ impl<T: Kept> Steps<T> for HybridSteps<'_, T> {
     }
     fn encode(&mut self) -> Result<()> {
         self.state.encode(self.gpu)
+    }
+    fn settle(&mut self) -> Result<()> {
+        self.state.learn_size(self.gpu)
     }
     fn decode(&mut self) -> Result<()> {
         self.state.decode_resident(self.gpu)
@@ -117,6 +125,7 @@ fn time_steps<T: Element>(
     while start.elapsed().as_secs_f64() < WARM_UP_S {
         steps.send()?;
         steps.encode()?;
+        steps.settle()?;
         steps.decode()?;
         gpu.finish()?;
     }

@@ -339,6 +339,11 @@ impl<T: Element> Hybrid<T> {
         }
     }
 
+    /// Waits, and lets [`Hybrid::decode_resident`] know how much `encode` left on the device.
+    pub fn learn_size(&mut self, gpu: &Gpu) -> Result<()> {
+        if self.entropy() == Entropy::Class { Ok(()) } else { self.huffman.learn_size(gpu) }
+    }
+
     /// Queues the decoding of what `encode` left on the device, into memory of its own; without patches.
     pub fn decode_resident(&mut self, gpu: &Gpu) -> Result<()> {
         self.decode_symbols(gpu)?;

@@ -3,21 +3,28 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{HuffmanArguments, HuffmanPart};
+use super::decoders::{HuffmanDecoder, Work};
 use super::layout::{Layout, TASK_SEGMENTS};
 use crate::Result;
-use crate::entropy::huffman::{ALPHABET, Codebook};
+use crate::entropy::huffman::{ALPHABET, Codebook, SEGMENT_UNITS};
 
 /// Entries of tables by token, as in huffman.cuh.
 const TOKENS: usize = 256;
 /// Entries of a decoder's table.
 const TABLE: usize = 1 << 12;
-/// Blocks of threads that make a decoder's table, as in huffman_decode.cu.
+/// Blocks of threads that make a decoder's table, as in huffman_decode.cuh.
 const TABLE_BLOCKS: u32 = 8;
 /// Warps of a block of threads that counts, as in huffman_count.cu.
 const WARPS: u32 = 4;
 /// Shared memory of a block of threads that writes bits: two groups of symbols and the bits of a unit for each warp, the
 /// codes of runs, small symbols and tokens. As in huffman_encode.cu.
 const CODING_MEMORY: usize = TASK_SEGMENTS as usize * (2 * 2 * 1552 + 4 * 544) + 4 * (416 + 1001 + TOKENS);
+/// Segments that a warp decodes with a lane each, and its shared memory, as in huffman_decode.cu, with what the device keeps
+/// of each block: it says how many decode at a time.
+const LANES: usize = 32;
+const LANES_MEMORY: usize = 4 * TABLE + LANES * (4 * 68 + 2 * 72) + 1024;
+/// Shared memory of a warp that decodes a segment: its symbols, and words of its payload. As in huffman_warps.cu.
+const DECODER_WARP: usize = 2 * 387 * SEGMENT_UNITS + 4 * (1792 + 4);
 /// Bytes behind the data that kernels may read.
 const MARGIN: usize = 16;
 
@@ -40,6 +47,9 @@ pub struct Huffman {
     data: Buffer,
     total: Buffer,
     capacity: u64,
+    pub decoder: HuffmanDecoder,
+    /// Bytes of the payloads to be decoded, for the choice of a decoder.
+    payload_bytes: u64,
     /// The parts before any work on them.
     initial: Vec<HuffmanPart>,
     segment_count: u32,
@@ -133,6 +143,7 @@ impl Huffman {
     /// Sends payloads: `parts` say where each stands in `data`, `books` are those of the layout.
     pub fn set_payloads(&mut self, gpu: &Gpu, data: &[u8], parts: &[HuffmanPart], books: &[Codebook]) -> Result<()> {
         self.reserve_data(gpu, data.len())?;
+        self.payload_bytes = data.len() as u64;
         let mut lengths = vec![0u8; TOKENS * self.books];
         for (lengths, book) in lengths.chunks_exact_mut(TOKENS).zip(books) {
             lengths[..ALPHABET].copy_from_slice(book.lengths());
@@ -147,15 +158,26 @@ impl Huffman {
 
     /// Queues everything from bytes to symbols. Damage is noted in the parts.
     pub fn decode(&self, gpu: &Gpu, symbols: [u64; 2]) -> Result<()> {
-        let a = HuffmanArguments {
-            tasks: self.warps.address(gpu),
-            task_count: self.warp_count,
-            ..self.arguments(gpu, symbols)
+        let warps = segment_warps(gpu.shared_per_block);
+        let multiprocessors = gpu.multiprocessors as usize;
+        let work = Work {
+            segments: self.segment_count as u64,
+            bytes: self.payload_bytes,
+            by_lanes: (multiprocessors * (gpu.shared_per_multiprocessor / LANES_MEMORY).max(1) * LANES) as u64,
+            by_warps: (multiprocessors * warps) as u64,
         };
+        let a = self.arguments(gpu, symbols);
+        let tables = self.books as u32 * TABLE_BLOCKS;
         // SAFETY: as in `encode`; the kernels read no further than the lengths that they have checked.
         unsafe {
-            gpu.launch("huffman_table", self.books as u32 * TABLE_BLOCKS, TOKENS as u32, 0, &a)?;
             gpu.launch("huffman_parse", a.part_count, 256, 0, &a)?;
+            if self.decoder.takes_warps(&work) {
+                gpu.launch("huffman_table_warps", tables, TOKENS as u32, 0, &a)?;
+                let shared = 4 * TABLE + warps * DECODER_WARP;
+                return gpu.launch("huffman_decode_warps", self.task_count, 32 * warps as u32, shared, &a);
+            }
+            gpu.launch("huffman_table", tables, TOKENS as u32, 0, &a)?;
+            let a = HuffmanArguments { tasks: self.warps.address(gpu), task_count: self.warp_count, ..a };
             gpu.launch("huffman_decode", self.warp_count, 32, 0, &a)
         }
     }
@@ -175,17 +197,32 @@ impl Huffman {
         let book = |lengths: &[u8]| Codebook::from_lengths(std::array::from_fn(|t| lengths[t]));
         Ok(all.chunks_exact(TOKENS).map(book).collect())
     }
-    /// All encoded bytes; `None` when they had no room.
-    pub fn encoded(&self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
+    /// Waits for the number of bytes that `encode` found.
+    fn total(&self, gpu: &Gpu) -> Result<u64> {
         let mut total = [0u64];
         // SAFETY: reserved by `prepare`.
         unsafe { gpu.download(self.total.address(gpu), &mut total)? };
-        if total[0] > self.capacity {
+        Ok(total[0])
+    }
+    /// Waits; `decode` then chooses its kernel by the bytes that `encode` left on the device.
+    pub fn learn_size(&mut self, gpu: &Gpu) -> Result<()> {
+        self.payload_bytes = self.total(gpu)?;
+        Ok(())
+    }
+    /// All encoded bytes; `None` when they had no room.
+    pub fn encoded(&self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
+        let total = self.total(gpu)?;
+        if total > self.capacity {
             return Ok(None);
         }
-        let mut bytes = vec![0; total[0] as usize];
+        let mut bytes = vec![0; total as usize];
         // SAFETY: within the capacity.
         unsafe { gpu.download(self.data.address(gpu), &mut bytes)? };
         Ok(Some(bytes))
     }
+}
+
+/// Warps of a block of threads that decode a segment each, by the shared memory that it may have.
+fn segment_warps(shared_per_block: usize) -> usize {
+    (shared_per_block.saturating_sub(4 * TABLE) / DECODER_WARP).clamp(1, TASK_SEGMENTS as usize)
 }

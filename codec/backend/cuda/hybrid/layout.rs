@@ -12,10 +12,10 @@ use crate::transform::hybrid::symbols::{CLASS_PART, GLOBAL_UNIT, local_unit};
 
 /// Symbols of a payload start at a multiple of this, for wide accesses; the class coder's kernels want the same.
 const ALIGNMENT: u64 = 8;
-/// Segments that a block of threads encodes, a warp each, as in huffman_encode.cu: three such blocks take the 32 segments of
-/// a chunk.
+/// Segments that a block of threads encodes or decodes, a warp each, as in huffman_encode.cu and huffman_warps.cu: three such
+/// blocks take the 32 segments of a chunk.
 pub const TASK_SEGMENTS: u32 = 11;
-/// Segments that a warp decodes, a lane each; whole chunks mostly.
+/// Segments that a warp of huffman_decode.cu decodes, a lane each; whole chunks mostly.
 const WARP_SEGMENTS: u32 = 32;
 
 /// The symbols of some chunks and of the coarse part, one after the other.
@@ -39,10 +39,10 @@ pub struct Layout {
     /// One past the last payload of each part.
     flat_end: Vec<usize>,
     pub segments: Vec<Segment>,
-    /// First segment of each block of threads of the Huffman encoder.
+    /// First segment of each block of threads of the Huffman encoder, and of the decoder with a warp a segment.
     pub tasks: Vec<u32>,
-    /// First segment of each warp of the Huffman decoder, whose segments have one codebook; behind the last one the number of
-    /// segments.
+    /// First segment of each warp of the Huffman decoder with a lane a segment, whose segments have one codebook; behind the
+    /// last one the number of segments.
     pub warps: Vec<u32>,
 }
 

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod decode;
+mod decoders;
 mod details;
 mod encode;
 mod huffman;
@@ -24,6 +25,7 @@ use crate::volume::DType;
 use crate::{Basis, Element, Entropy, Params, Result, ToleranceMap};
 use arguments::{HybridState, Step};
 pub use decode::decode_frame;
+pub use decoders::HuffmanDecoder;
 pub use encode::{encode_frame, stage_times};
 use huffman::Huffman;
 use layout::Layout;
@@ -125,6 +127,11 @@ impl<T: Element> Hybrid<T> {
     }
     pub fn is_for(&self, n: [usize; 3], params: &Params) -> bool {
         self.key == key(n, params)
+    }
+
+    /// Decodes Huffman payloads that way from now on.
+    pub fn decode_by(&mut self, decoder: HuffmanDecoder) {
+        self.huffman.decoder = decoder;
     }
 
     /// The tables of the projection.
