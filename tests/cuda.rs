@@ -164,7 +164,7 @@ fn the_bench_tells_the_truth_and_records_graphs() {
 fn speed_on_a_raw_file() {
     let text = std::env::var("BLOCKMGARD_BENCH").unwrap();
     for setting in text.split(';') {
-        println!("{}", speed::measure(&cuda().unwrap(), setting));
+        println!("{}", speed::measure(cuda().unwrap(), setting));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Times on a raw file.
 
 use blockmgard::backend::Cuda;
+use blockmgard::backend::cuda::HuffmanDecoder;
 use blockmgard::backend::cuda::bench::{Runs, bench_f32, bench_f64, mappings_f32, mappings_f64};
 use blockmgard::{Basis, Coder, Entropy, Mode, Order, Params, Shape, ToleranceMap};
 
@@ -32,9 +33,14 @@ pub fn mappings(cuda: &Cuda) {
 }
 
 /// Measures one setting: `file extents tolerance`, then `fast` or a tile (behind it perhaps `groups` and `axis`), or `L M` of the hybrid mode
-/// (behind them perhaps `projection` and `class`).
-pub fn measure(cuda: &Cuda, setting: &str) -> String {
+/// (behind them perhaps `projection` and `class`, or `lanes` or `warps` for the Huffman decoder).
+pub fn measure(cuda: Cuda, setting: &str) -> String {
     let words: Vec<&str> = setting.split_whitespace().collect();
+    let cuda = &match (words.contains(&"lanes"), words.contains(&"warps")) {
+        (true, _) => cuda.with_huffman(HuffmanDecoder::Lanes),
+        (_, true) => cuda.with_huffman(HuffmanDecoder::Warps),
+        _ => cuda,
+    };
     let extents: Vec<usize> = words[1..4].iter().map(|w| w.parse().unwrap()).collect();
     let shape = Shape::new(&extents).unwrap();
     let relative: f64 = words[4].parse().unwrap();

@@ -4,6 +4,7 @@ use super::buffer::Account;
 use super::profile::Profile;
 use super::transfer::Ring;
 use crate::{Error, ErrorKind, Result};
+use cudarc::driver::result::stream;
 use cudarc::driver::{
     CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
     sys,
@@ -35,6 +36,8 @@ pub(super) struct Gpu {
     pub stream: Arc<CudaStream>,
     /// The stream of kernels beside those: see [`Gpu::fork`].
     second: Arc<CudaStream>,
+    /// The stream of kernels that take what those two leave: see [`Gpu::fork_behind`].
+    background: Arc<CudaStream>,
     /// Where they part and meet, recorded anew each time: to make an event takes as long as some kernels.
     parted: CudaEvent,
     met: CudaEvent,
@@ -97,7 +100,10 @@ impl Gpu {
         // SAFETY: every cross-stream dependency of this backend is expressed by its own events.
         unsafe { context.disable_event_tracking() };
         let new_stream = || context.new_stream().map_err(failed("creating a stream"));
-        let (stream, second, copy_in, copy_out) = (new_stream()?, new_stream()?, new_stream()?, new_stream()?);
+        let (background, copy_in, copy_out) = (new_stream()?, new_stream()?, new_stream()?);
+        let (_, first) = stream::get_priority_range().map_err(failed("reading the priorities of streams"))?;
+        let new_first = || context.new_stream_with_priority(first).map_err(failed("creating a stream"));
+        let (stream, second) = (new_first()?, new_first()?);
         let new_event = || context.new_event(None).map_err(failed("creating an event"));
         let (parted, met) = (new_event()?, new_event()?);
         let loaded = |m: &'static Module| Ok((m.source, load(&context, m, capability)?));
@@ -118,6 +124,7 @@ impl Gpu {
             context,
             stream,
             second,
+            background,
             parted,
             met,
             copy_in,
@@ -175,12 +182,21 @@ impl Gpu {
     /// A stream for work beside what is queued on the stream of all kernels from now on, until [`Gpu::join`]. While kernels are timed one by
     /// one it is that stream itself.
     pub fn fork(&self) -> Result<Arc<CudaStream>> {
+        self.fork_to(&self.second)
+    }
+
+    /// The same for work whose blocks start where those of the other two streams leave room.
+    pub fn fork_behind(&self) -> Result<Arc<CudaStream>> {
+        self.fork_to(&self.background)
+    }
+
+    fn fork_to(&self, other: &Arc<CudaStream>) -> Result<Arc<CudaStream>> {
         if self.is_profiling() {
             return Ok(self.stream.clone());
         }
         self.parted.record(&self.stream).map_err(failed("recording an event"))?;
-        self.second.wait(&self.parted).map_err(failed("ordering streams"))?;
-        Ok(self.second.clone())
+        other.wait(&self.parted).map_err(failed("ordering streams"))?;
+        Ok(other.clone())
     }
 
     /// What is queued from now on waits for `forked` as well.

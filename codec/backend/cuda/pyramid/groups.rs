@@ -94,6 +94,18 @@ struct TableAddresses {
     runs: u64,
 }
 
+/// Streams that are packed together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    All,
+    /// Those of tiles all of whose streams pass through symbols.
+    Listed,
+    /// The streams 0 of tiles whose bands are coded elsewhere.
+    Banded,
+    /// The bands of such tiles for which that was not possible.
+    LeftOut,
+}
+
 /// Tiles whose streams are unpacked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -230,6 +242,10 @@ impl Groups {
         Ok(all)
     }
 
+    /// Whether there are tiles in the worklist whose bands are coded elsewhere.
+    pub fn has_banded(&self) -> bool {
+        self.banded_count > 0
+    }
     pub fn arguments(&self, gpu: &Gpu, coding: &Coding, value_bytes: usize) -> GroupsArguments {
         let parts = coding.parts(gpu);
         GroupsArguments {
@@ -302,12 +318,17 @@ struct Numbered {
 }
 
 impl<T: Real> Pyramid<T> {
-    /// Queues everything from symbols to bytes, after [`Coding::reset`].
-    pub(super) fn pack_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
-        let a = groups.arguments(gpu, &self.coding, T::BYTES);
+    /// Queues, on `stream`, the way from symbols to streams, after [`Coding::reset`].
+    pub(super) fn pack_groups(&self, gpu: &Gpu, stream: &CudaStream, groups: &Groups, which: Packing) -> Result<()> {
+        let all = groups.arguments(gpu, &self.coding, T::BYTES);
+        let a = match which {
+            Packing::All => all,
+            Packing::Listed => GroupsArguments { banded_count: 0, left_out_count: 0, ..all },
+            Packing::Banded => GroupsArguments { list_count: 0, left_out_count: 0, ..all },
+            Packing::LeftOut => GroupsArguments { list_count: 0, banded_count: 0, ..all },
+        };
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
-        unsafe { gpu.launch("pack_groups", gpu.multiprocessors * BLOCKS, 32 * WARPS, 0, &a)? };
-        self.assemble_groups(gpu, groups)
+        unsafe { gpu.launch_on(stream, "pack_groups", blocks(gpu, &a), 32 * WARPS, 0, &a) }
     }
     /// Queues the copying of all streams to their places in the output; nothing happens when it is too small.
     pub(super) fn assemble_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
@@ -346,12 +367,14 @@ impl<T: Real> Pyramid<T> {
             Part::First => of(corners..half, 0..half_banded, 0),
             Part::Second => of(half..listed, half_banded..banded, all.left_out_count),
         };
-        let most = gpu.multiprocessors * BLOCKS;
-        let blocks = match a.left_out_count {
-            0 => (a.list_count * a.tile_streams + a.banded_count).div_ceil(WARPS).min(most),
-            _ => most,
-        };
         // SAFETY: as in `parse_groups`.
-        unsafe { gpu.launch_on(stream, "unpack_groups", blocks, 32 * WARPS, 0, &a) }
+        unsafe { gpu.launch_on(stream, "unpack_groups", blocks(gpu, &a), 32 * WARPS, 0, &a) }
     }
+}
+
+/// Blocks of threads that pack or unpack the streams of `a`, of which the device alone knows how many tiles are left out.
+fn blocks(gpu: &Gpu, a: &GroupsArguments) -> u32 {
+    let known = (a.list_count * a.tile_streams + a.banded_count).div_ceil(WARPS);
+    let most = gpu.multiprocessors * BLOCKS;
+    if a.left_out_count == 0 { known.min(most) } else { most }
 }

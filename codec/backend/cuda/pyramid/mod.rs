@@ -36,7 +36,7 @@ use choosing::Choosing;
 use coder::Coder;
 use coding::Coding;
 pub(super) use flat::{Flat, FlatPart};
-use groups::Groups;
+use groups::{Groups, Packing};
 pub(super) use host_decode::decode_frame;
 pub(super) use host_encode::encode_frame;
 use level::{Gathering, Level, Shapes, Span, WholeTiles, Worklist};
@@ -206,7 +206,12 @@ impl<T: Real> Pyramid<T> {
     fn encode_symbols(&self, gpu: &Gpu) -> Result<()> {
         match (&self.planes, &self.groups) {
             (Some(planes), _) => self.pack(gpu, planes),
-            (_, Some(groups)) => self.pack_groups(gpu, groups),
+            (_, Some(groups)) => {
+                // the others are packed beside the bands
+                let which = if groups.has_banded() { Packing::LeftOut } else { Packing::All };
+                self.pack_groups(gpu, &gpu.stream, groups, which)?;
+                self.assemble_groups(gpu, groups)
+            }
             _ => self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
     }

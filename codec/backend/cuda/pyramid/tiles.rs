@@ -3,6 +3,7 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
+use super::groups::{Groups, Packing};
 use super::level::{TileSize, WholeTiles, Worklist};
 use super::lines::FineLayout;
 use super::parts::{MIDDLE_NODES, SMALL_NODES, TilePart};
@@ -177,10 +178,24 @@ impl<T: Real> Pyramid<T> {
         let beside = gpu.fork()?;
         let coarse = self.run_coarse(gpu, k, work);
         let others = run_any(self, &beside);
-        let finest = self.run_finest(gpu, k, work);
+        let finest = match self.groups.as_ref().filter(|groups| work.encode && groups.has_banded()) {
+            Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &beside),
+            None => self.run_finest(gpu, k, work),
+        };
         gpu.join(&beside)?;
-        coarse.and(others).and(finest)?;
+        [coarse, others, finest].into_iter().collect::<Result<()>>()?;
         self.run_left_out(gpu, k, work)
+    }
+
+    /// The bands of whole tiles. Streams that need not wait for them are packed where they leave room: those of other tiles, which `others` makes, and the
+    /// streams 0 of whole ones.
+    fn pack_beside_bands(&self, gpu: &Gpu, k: usize, work: &Work, groups: &Groups, others: &CudaStream) -> Result<()> {
+        let behind = gpu.fork_behind()?;
+        let bands = self.run_finest(gpu, k, work);
+        let listed = self.pack_groups(gpu, others, groups, Packing::Listed);
+        let banded = self.pack_groups(gpu, &behind, groups, Packing::Banded);
+        gpu.join(&behind)?;
+        bands.and(listed).and(banded)
     }
 
     /// The tiles of a list: of `count`, or of as many as stand at device address `device_count`, if not 0, and at most `count`.
