@@ -236,8 +236,7 @@ template <template <class, u32, u32> class Work, class T, u32 SIDE, bool ENCODE>
             if (ENCODE && threadIdx.x == 0) leave_bands(a.groups, tile.number);
             continue;
         }
-        // symbols of chunks with exact values are at hand
-        if (!ENCODE && a.groups.chunks[chunk].coded > 0) continue;
+        if (!ENCODE && a.groups.chunks[chunk].coded > 0 && has_exact_bands(a.groups, tile.number, walk_of(choice.byte))) continue;
         memory.fill(a, tile, choice);
         __syncthreads();
         const bool along_rows = choice.favoured() == 2;

@@ -244,11 +244,12 @@ extern "C" __global__ void __launch_bounds__(256, 5) parse_groups(const GroupsAr
     }
     u64 damage;
     block_scan(bad, damage);
-    // with exact values tiles pass through their symbols
-    if (threadIdx.x == 0) chunk.error = damage > 0, chunk.coded = values > 0;
-    const bool banded = values == 0 && takes_bands(Choice{a.choices[blockIdx.x]});
-    for (u32 tile = chunk.tile + threadIdx.x; tile < chunk.tile_end && !banded; tile += THREADS) {
-        if (a.tiles[tile].shape == a.banded_shape) leave_bands(a, tile);
+    const bool any_exact = damage == 0 && values > 0;
+    if (threadIdx.x == 0) chunk.error = damage > 0, chunk.coded = any_exact;
+    const Choice choice = {a.choices[blockIdx.x]};
+    for (u32 tile = chunk.tile + threadIdx.x; tile < chunk.tile_end; tile += THREADS) {
+        if (a.tiles[tile].shape != a.banded_shape) continue;
+        if (!takes_bands(choice) || (any_exact && has_exact_bands(a, tile, walk_of(choice.byte)))) leave_bands(a, tile);
     }
     // nothing is read of a damaged chunk
     for (u32 i = threadIdx.x; i < streams && damage > 0; i += THREADS) a.lengths[first + i] = 0, a.exact_counts[first + i] = 0, a.places[first + i] = 0;

@@ -72,6 +72,14 @@ struct GroupsArguments {
 
 // Whether the kernels of bands take the tiles of a chunk that chose so: those of axis order, but for a favoured last axis.
 __device__ __forceinline__ bool takes_bands(Choice choice) { return choice.in_order() && choice.favoured() < 3; }
+// Decoding: whether bands of a tile have exact nodes. Such a tile passes through its symbols.
+__device__ __forceinline__ bool has_exact_bands(const GroupsArguments &a, u32 tile, u32 walk) {
+    const u32 *counts = a.exact_counts + a.group_tiles[tile].first[walk];
+    const u32 streams = a.shapes[a.tiles[tile].shape].streams[walk];
+    u32 any = 0;
+    for (u32 stream = 1; stream < streams; stream++) any |= counts[stream];
+    return any > 0;
+}
 // Notes a tile whose bands are not coded elsewhere after all.
 __device__ __forceinline__ void leave_bands(const GroupsArguments &a, u32 tile) { a.left_out[atomicAdd(a.left_out_count, 1u)] = tile; }
 

@@ -34,6 +34,8 @@ pub struct Archive {
 
 /// Length of the fixed tail: directory length, checksum, end mark.
 const TAIL: usize = 12;
+/// More bytes than a header with 255 tiers takes.
+const MOST_HEADER: usize = 1 << 20;
 
 impl Archive {
     /// Maps a file.
@@ -165,12 +167,22 @@ fn read_header(all: &[u8]) -> Result<(Header, usize)> {
             let (payload, after) = checked(all, 0, MAGIC.len() + 1, "header")?;
             Ok((Header::decode(payload)?, after))
         }
+        Some(other) if is_ours_but_for_version(all) => Err(Error::corrupt(format!(
+            "the header is damaged: with format version {VERSION} in place of {other} its checksum matches"
+        ))),
         Some(other) => Err(Error::new(
             ErrorKind::Compatibility,
             format!("the header names format version {other}, this program reads version {VERSION}"),
         )
         .remedy("open it with a newer BlockMGARD, or fetch the file again if it was damaged")),
     }
+}
+
+/// Whether the byte of the version alone is wrong.
+fn is_ours_but_for_version(all: &[u8]) -> bool {
+    let mut mended = all[..all.len().min(MOST_HEADER)].to_vec();
+    mended[MAGIC.len()] = VERSION;
+    checked(&mended, 0, MAGIC.len() + 1, "header").is_ok()
 }
 
 /// Where the directory lies; `after` is the position behind the provenance.

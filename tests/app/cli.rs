@@ -99,6 +99,9 @@ fn a_box_of_a_file_is_compressed_alone_and_judged_against_the_same_box() {
     assert!(part.iter().zip(expected).all(|(a, b)| (f64::from(*a) - f64::from(b)).abs() <= 0.01));
     let report = json(&[&["verify", "wave.f32", "b.bmg"][..], &boxed].concat(), here, 0);
     assert_eq!(report["violations"], 0);
+    let whole = run(&["verify", "wave.f32", "b.bmg", "--dims", "20x30x40"], here);
+    assert_eq!(whole.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&whole.stderr).contains("--box"), "{whole:?}");
     let beyond = [&bounds[..], &["--dims", "20x30x40", "--box", "2:12,5:6,30:41"]].concat();
     assert_eq!(run(&beyond, here).status.code(), Some(2));
 }

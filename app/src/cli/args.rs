@@ -188,7 +188,7 @@ enum EntropyArg {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum CoderArg {
-    /// Class tables and rANS: the best ratios
+    /// Class tables and rANS: mostly the best ratios
     Class,
     /// Bit planes, always in axis order: the most speed
     Planes,
@@ -198,9 +198,9 @@ enum CoderArg {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum OrderArg {
-    /// Along all axes that a node is new on: the best ratios
+    /// Along all axes that a node is new on: mostly the best ratios
     Parity,
-    /// Along one axis a node: faster
+    /// Along one axis a node: faster, and for some data smaller too
     Axis,
 }
 

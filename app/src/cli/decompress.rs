@@ -69,6 +69,9 @@ impl Decompress {
     fn coarse(&self, archive: &Archive, format: WriteFormat, max_values: usize, session: &Session) -> Result<()> {
         let coarse = session.watch("preview", |control| job::preview(archive, max_values, control))?;
         let shape = coarse.volume.shape;
+        if shape.len() > max_values {
+            session.note(&format!("note: the smallest preview of this stream has {} values", shape.len()));
+        }
         tell_uneven(&coarse.volume.meta, format, session);
         write_file(&self.output, format, &Payload::volume(&coarse.volume))?;
         let coordinates = &coarse.coordinates[3 - usize::from(shape.rank)..];

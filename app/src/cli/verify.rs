@@ -4,6 +4,7 @@ use super::args::{DeviceArg, Input};
 use super::parse;
 use super::progress::Session;
 use anyhow::Result;
+use blockmgard::Error;
 use blockmgard::job;
 use blockmgard::metrics::{Comparison, Report, compare};
 use blockmgard::stream::{Archive, Provenance};
@@ -32,7 +33,7 @@ impl Verify {
     pub fn run(&self, session: &Session) -> Result<bool> {
         let archive = Archive::open(&self.stream)?;
         let provenance = archive.provenance()?;
-        let original = self.original(&archive, &provenance)?;
+        let original = self.original(&archive, &provenance, session)?;
         let opened = self.device.open()?;
         let region = archive.header().shape.region();
         let (rebuilt, _) = session.watch("decompress", |control| {
@@ -52,7 +53,7 @@ impl Verify {
         Ok(report.violations == 0)
     }
     /// What the command line leaves out is taken from the stream: shape and type of a raw file, variable, step.
-    fn original(&self, archive: &Archive, provenance: &Provenance) -> Result<Volume> {
+    fn original(&self, archive: &Archive, provenance: &Provenance, session: &Session) -> Result<Volume> {
         let mut input = self.input.clone();
         let variable = &provenance.volume.variable;
         if input.index.is_none() {
@@ -74,7 +75,14 @@ impl Verify {
         if volume.shape.n != header.shape.n && input.hints.is_empty() && volume.shape.len() == header.shape.len() {
             // A raw file whose name says another shape than the one it was compressed with.
             let hints = OpenHints { dims: Some(header.shape.extents().to_vec()), ..OpenHints::default() };
+            let said = volume.shape;
             volume = input.volume_with(&hints)?;
+            session.note(&format!("note: read as {}, as the stream says, not as {said}", header.shape));
+        }
+        if volume.shape.n != header.shape.n {
+            let message = format!("{} holds {}, the stream {}", input.file, volume.shape, header.shape);
+            let remedy = "give the options that it was compressed with: --dims, and --box where it is of a box";
+            return Err(Error::invalid(message).remedy(remedy).into());
         }
         volume.missing = provenance.missing.clone();
         Ok(volume)

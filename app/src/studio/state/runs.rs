@@ -148,7 +148,14 @@ impl RunRequest {
                 let budget = self.budget().map_or_else(String::new, |ms| format!(" in {ms} ms"));
                 format!("Hybrid{levels}{basis}{budget}")
             }
-            Mode::Pyramid => format!("Pyramid {} {}", p.tile, p.coding_name()).trim_end().to_owned(),
+            Mode::Pyramid => {
+                let coding = |p: &Params| (p.tile, p.coder, p.effective_order());
+                match coding(p) {
+                    own if own == coding(&Params::balanced()) => "Balanced".to_owned(),
+                    own if own == coding(&Params::fast()) => "Fast".to_owned(),
+                    _ => format!("Pyramid {} {}", p.tile, p.coding_name()).trim_end().to_owned(),
+                }
+            }
         };
         let what = match self.tolerance {
             RunTolerance::Regions => "ROI",
