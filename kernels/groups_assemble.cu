@@ -247,9 +247,10 @@ extern "C" __global__ void __launch_bounds__(256, 5) parse_groups(const GroupsAr
     const bool any_exact = damage == 0 && values > 0;
     if (threadIdx.x == 0) chunk.error = damage > 0, chunk.coded = any_exact;
     const Choice choice = {a.choices[blockIdx.x]};
-    for (u32 tile = chunk.tile + threadIdx.x; tile < chunk.tile_end; tile += THREADS) {
+    const bool banded = takes_bands(choice);
+    for (u32 tile = chunk.tile + threadIdx.x; tile < chunk.tile_end && !(banded && !any_exact); tile += THREADS) {
         if (a.tiles[tile].shape != a.banded_shape) continue;
-        if (!takes_bands(choice) || (any_exact && has_exact_bands(a, tile, walk_of(choice.byte)))) leave_bands(a, tile);
+        if (!banded || has_exact_bands(a, tile, walk_of(choice.byte))) leave_bands(a, tile);
     }
     // nothing is read of a damaged chunk
     for (u32 i = threadIdx.x; i < streams && damage > 0; i += THREADS) a.lengths[first + i] = 0, a.exact_counts[first + i] = 0, a.places[first + i] = 0;
