@@ -9,6 +9,7 @@ mod coding;
 mod decode;
 mod encode;
 mod flat;
+mod group_shapes;
 mod groups;
 mod host_decode;
 mod host_encode;
@@ -17,19 +18,20 @@ mod lines;
 mod parts;
 mod planes;
 mod slabs;
+mod stage;
 mod tables;
 mod tiles;
+mod whole;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
 use crate::params::{Order, Points};
 use crate::transform::pyramid::choose::of_corner_arrays;
-use crate::transform::pyramid::geometry::{Array, arrays};
-use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
+use crate::transform::pyramid::geometry::arrays;
 use crate::transform::pyramid::quantizer::{self, LEVELS};
 use crate::transform::pyramid::{Real, packet};
 use crate::volume::DType;
-use crate::{Params, Region, Result, ToleranceMap};
+use crate::{Params, Result, ToleranceMap};
 use arguments::{CornerArray, CornersArguments, LastArguments, Quantizer};
 use bands::Bands;
 use choosing::Choosing;
@@ -39,13 +41,13 @@ pub(super) use flat::{Flat, FlatPart};
 use groups::{Groups, Packing};
 pub(super) use host_decode::decode_frame;
 pub(super) use host_encode::encode_frame;
-use level::{Gathering, Level, Shapes, Span, WholeTiles, Worklist};
+use level::{Gathering, Shapes, Worklist};
 use lines::Lines;
-use planes::{Eights, Planes};
+use planes::Planes;
 use slabs::Slabs;
 pub(super) use slabs::{Team, Worker};
+use stage::Stage;
 use tables::Spacing;
-use tiles::TileList;
 
 /// Corner arrays of a frame at most, and threads of a block that gathers them: as in corners.cu.
 const MOST_ARRAYS: usize = 16;
@@ -60,25 +62,6 @@ struct Work {
     result: u64,
     lo: [usize; 3],
     hi: [usize; 3],
-}
-
-/// One array on the device.
-struct Stage<T> {
-    /// None for the last array.
-    plan: Option<ArrayPlan<T>>,
-    n: [usize; 3],
-    level: Level,
-    /// Its tiles and chunks in the worklist at hand.
-    span: Span,
-    tiles: TileList,
-    /// Its whole tiles, for the planes coder.
-    eights: Option<Eights<T>>,
-    /// The array's values, then its reconstruction; of a corner array with tiles its reconstruction alone.
-    values: Buffer,
-    /// The values of such an array, which several blocks may read while others rebuild it.
-    original: Buffer,
-    /// The tier of each node, or of each block of the frame.
-    tiers: Buffer,
 }
 
 /// Everything that depends on the frame's shape alone, kept from frame to frame.
@@ -314,77 +297,6 @@ impl<T: Real> Pyramid<T> {
         };
         // SAFETY: the last array has at most 8 nodes, all buffers were reserved for them.
         unsafe { gpu.launch(name, 1, 32, 0, &arguments) }
-    }
-}
-
-impl<T: Real> Stage<T> {
-    fn new(gathering: &mut Gathering, array: Array, params: &Params) -> Self {
-        let n = array.n;
-        let plan = (!array.is_last()).then(|| match params.coder {
-            crate::Coder::Groups => ArrayPlan::<T>::new(array).with_groups(),
-            crate::Coder::Class | crate::Coder::Planes => ArrayPlan::<T>::new(array),
-        });
-        let level = match &plan {
-            Some(plan) => gathering.add(plan),
-            None => gathering.add_last::<T>(n.iter().product()),
-        };
-        let eights = plan.as_ref().and_then(|plan| Eights::new(plan, level.first_shape));
-        let [values, original, tiers] = std::array::from_fn(|_| Buffer::default());
-        Self { plan, n, level, span: Span::default(), tiles: TileList::default(), eights, values, original, tiers }
-    }
-    fn len(&self) -> usize {
-        self.n.iter().product()
-    }
-    /// Where its values stand before they are rebuilt.
-    fn source(&self) -> &Buffer {
-        match &self.plan {
-            Some(plan) if !plan.array.is_frame() => &self.original,
-            _ => &self.values,
-        }
-    }
-    /// Memory for the values of a corner array.
-    fn reserve_corners(&mut self, gpu: &Gpu) -> Result<()> {
-        let bytes = self.len() * T::BYTES;
-        self.values.reserve(gpu, bytes)?;
-        self.original.reserve(gpu, if self.plan.is_some() { bytes } else { 0 })?;
-        Ok(())
-    }
-    /// The lines of its whole tiles, if it has any.
-    fn lines(&self, gpu: &Gpu) -> Result<Lines> {
-        self.whole_tile().map_or(Ok(Lines::default()), |(tile, whole)| Lines::new(gpu, tile, whole))
-    }
-    /// The kernels of bands for them, if there are any.
-    fn bands(&self, gpu: &Gpu) -> Result<Option<Bands>> {
-        self.whole_tile().map_or(Ok(None), |(tile, whole)| Bands::new(gpu, tile, whole))
-    }
-    fn whole_tile(&self) -> Option<(&TilePlan<T>, &WholeTiles)> {
-        let (plan, whole) = (self.plan.as_ref()?, self.level.whole.as_ref()?);
-        let tile = plan.tile_plans().iter().find(|tile| tile.dims == [whole.side as usize; 3])?;
-        Some((tile, whole))
-    }
-    /// Appends the given chunks of the array to `list`.
-    fn list(&mut self, list: &mut Worklist, chunks: impl Iterator<Item = usize>) {
-        self.span = match &self.plan {
-            Some(plan) => list.add(plan, &self.level, chunks),
-            None => list.add_last(&self.level, self.len()),
-        };
-    }
-    /// The work on the whole array; `result` takes its reconstruction.
-    fn work(&self, encode: bool, result: u64) -> Work {
-        Work { encode, values: None, result, lo: [0; 3], hi: self.n }
-    }
-    fn whole(&self) -> Region {
-        Region { lo: [0; 3], hi: self.n }
-    }
-    fn chunk_count(&self) -> usize {
-        self.plan.as_ref().map_or(1, |plan| plan.array.chunks().iter().product())
-    }
-    fn side(&self) -> u32 {
-        self.plan.as_ref().map_or(1, |p| p.array.sides().tile as u32)
-    }
-    /// Extents of the array of tiers.
-    fn blocks(&self, frame: bool) -> [u32; 3] {
-        narrow(if frame { self.n.map(|n| n.div_ceil(8)) } else { self.n })
     }
 }
 

@@ -5,12 +5,10 @@ use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
 use super::groups::{Groups, Packing};
 use super::level::{TileSize, WholeTiles, Worklist};
-use super::lines::FineLayout;
 use super::parts::{MIDDLE_NODES, SMALL_NODES, TilePart};
 use super::tables::SLAB_PLANES;
 use super::{Pyramid, Stage, Work, narrow};
 use crate::Result;
-use crate::params::Order;
 use crate::transform::pyramid::Real;
 use crate::volume::DType;
 use cudarc::driver::CudaStream;
@@ -24,7 +22,7 @@ pub const NO_TILE: u32 = u32::MAX;
 pub struct TileList {
     memory: Buffer,
     any: Vec<TilePart>,
-    whole: u32,
+    pub whole: u32,
 }
 
 impl TileList {
@@ -37,7 +35,7 @@ impl TileList {
         unsafe { gpu.upload(address, &list) }
     }
     /// Device address of the list of whole tiles.
-    fn whole_at(&self, gpu: &Gpu) -> u64 {
+    pub fn whole_at(&self, gpu: &Gpu) -> u64 {
         self.memory.address(gpu) + 4 * self.any.iter().map(|part| part.count as u64).sum::<u64>()
     }
 }
@@ -72,55 +70,25 @@ impl<T: Real> Stage<T> {
     }
 }
 
-/// Threads of a block for the nodes of S(1).
-const COARSE_THREADS: u32 = 128;
-
 /// Threads and tiles of a block, blocks of a multiprocessor, and bytes of shared memory of a block.
-struct Launch {
-    name: &'static str,
-    threads: u32,
+pub(super) struct Launch {
+    pub name: &'static str,
+    pub threads: u32,
     tiles: u32,
     blocks: u32,
-    shared: usize,
+    pub shared: usize,
 }
 
 impl Launch {
     /// `most`: blocks of a multiprocessor by the launch bounds of the kernel. No more are started than run at a time, since each goes
     /// through its share of the tiles.
-    fn new(gpu: &Gpu, name: &'static str, [threads, most]: [u32; 2], tiles: u32, shared: usize) -> Self {
+    pub fn new(gpu: &Gpu, name: &'static str, [threads, most]: [u32; 2], tiles: u32, shared: usize) -> Self {
         // each block also takes 1 KiB for the system
         let blocks = (gpu.shared_per_multiprocessor / (shared + 1024)).clamp(1, most as usize) as u32;
         Self { name, threads, tiles, blocks, shared }
     }
-    fn grid(&self, gpu: &Gpu, count: u32) -> u32 {
+    pub fn grid(&self, gpu: &Gpu, count: u32) -> u32 {
         count.div_ceil(self.tiles).min(gpu.multiprocessors * self.blocks)
-    }
-}
-
-impl WholeTiles {
-    fn tiers(&self, many: bool) -> usize {
-        if many { (self.side as usize / 8).pow(3) } else { 0 }
-    }
-    /// The threads that stay together for the nodes of S(1), and the tiles they take: as in whole_8.cu and so on.
-    fn coarse_group(&self) -> (u32, u32) {
-        match self.side {
-            8 => (32, 8),
-            16 => (32, 2),
-            _ => (COARSE_THREADS, 1),
-        }
-    }
-    /// Shared memory of the nodes of S(1) of the tiles of a group; `many`: there is more than one tier.
-    fn coarse_bytes(&self, bytes: usize, many: bool) -> usize {
-        let tiles = self.coarse_group().1 as usize;
-        let values = (tiles * self.coarse_nodes).next_multiple_of(8) * bytes;
-        (values + tiles * (2 * self.coarse_symbols + self.tiers(many))).next_multiple_of(16)
-    }
-    /// Shared memory of a block of the kernel of step 0.
-    fn fine_bytes(&self, bytes: usize) -> usize {
-        self.layout(bytes).shared_bytes(self.symbols - self.coarse_symbols)
-    }
-    fn layout(&self, bytes: usize) -> FineLayout {
-        FineLayout::new(self.side as usize, bytes)
     }
 }
 
@@ -133,9 +101,10 @@ macro_rules! kernels {
         ]
     };
 }
-type Kernels = [[&'static str; 2]; 2];
+pub(super) use kernels;
+pub(super) type Kernels = [[&'static str; 2]; 2];
 
-fn kernel<T: Real>(kernels: Kernels, encode: bool) -> &'static str {
+pub(super) fn kernel<T: Real>(kernels: Kernels, encode: bool) -> &'static str {
     kernels[encode as usize][(T::DTYPE == DType::F64) as usize]
 }
 
@@ -259,59 +228,6 @@ impl<T: Real> Pyramid<T> {
         unsafe { gpu.launch_on(stream, launch.name, grid, launch.threads, launch.shared, &arguments) }
     }
 
-    /// Whole tiles of the frame: their nodes of S(1).
-    fn run_coarse(&self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        let Some(whole) = &self.stages[k].level.whole else { return Ok(()) };
-        let bytes = whole.coarse_bytes(T::BYTES, self.tier_count > 1);
-        let in_order = self.key.3 == Order::Axis;
-        let kernels = match (whole.side, in_order) {
-            (8, false) => kernels!("coarse_8"),
-            (8, true) => kernels!("coarse_axis_8"),
-            (16, false) => kernels!("coarse_16"),
-            (16, true) => kernels!("coarse_axis_16"),
-            (_, false) => kernels!("coarse_32"),
-            (_, true) => kernels!("coarse_axis_32"),
-        };
-        let most = match (whole.side, T::DTYPE, in_order) {
-            (32, _, false) => 5,
-            (32, DType::F32, true) => 7,
-            (8, DType::F32, _) | (16, DType::F32, true) => 8,
-            (16, DType::F32, false) => 6,
-            (16, _, false) => 3,
-            _ => 4,
-        };
-        let (threads, tiles) = whole.coarse_group();
-        let groups = COARSE_THREADS / threads;
-        let shared = groups as usize * bytes + 4 * (whole.side as usize / 2 + 1).pow(2);
-        let name = kernel::<T>(kernels, work.encode);
-        let launch = Launch::new(gpu, name, [COARSE_THREADS, most], groups * tiles, shared);
-        self.run_whole(gpu, (k, work), whole, &launch, bytes)
-    }
-
-    /// All others of their nodes, once these are rebuilt.
-    fn run_finest(&self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        let Some(whole) = &self.stages[k].level.whole else { return Ok(()) };
-        if let (Some(bands), Some(groups)) = (&self.bands, &self.groups) {
-            return self.run_bands(gpu, bands, groups, work);
-        }
-        let kernels = match whole.side {
-            8 => kernels!("fine_8"),
-            16 => kernels!("fine_16"),
-            _ => kernels!("fine_32"),
-        };
-        let threads = match (whole.side, T::DTYPE) {
-            (32, _) => [512, 1],
-            (16, DType::F64) => [128, 4],
-            (16, _) => [96, 8],
-            (_, DType::F64) => [128, 4],
-            _ => [128, 5],
-        };
-        let together = whole.layout(T::BYTES).together as u32;
-        let name = kernel::<T>(kernels, work.encode);
-        let launch = Launch::new(gpu, name, threads, together, whole.fine_bytes(T::BYTES));
-        self.run_whole(gpu, (k, work), whole, &launch, 0)
-    }
-
     /// Whole tiles whose bands were left out, as tiles of any shape.
     fn run_left_out(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
         let (Some(_), Some(groups)) = (&self.bands, &self.groups) else { return Ok(()) };
@@ -319,33 +235,7 @@ impl<T: Real> Pyramid<T> {
         self.run_listed(gpu, k, work, (list, self.stages[k].tiles.whole), count)
     }
 
-    /// A kernel over the whole tiles of stage `k`; `bytes`: of shared memory for a group of them.
-    fn run_whole(
-        &self,
-        gpu: &Gpu,
-        (k, work): (usize, &Work),
-        whole: &WholeTiles,
-        launch: &Launch,
-        bytes: usize,
-    ) -> Result<()> {
-        let [lines, columns] = self.lines.addresses(gpu);
-        let tiles = &self.stages[k].tiles;
-        let arguments = TileArguments {
-            list: tiles.whole_at(gpu),
-            list_count: tiles.whole,
-            lines,
-            columns,
-            coarse: self.coarse.address(gpu),
-            tile_bytes: bytes as u32,
-            whole_shape: whole.shape,
-            coarse_shape: whole.coarse_shape,
-            ..self.arguments(gpu, k, work)
-        };
-        // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe { gpu.launch(launch.name, launch.grid(gpu, tiles.whole), launch.threads, launch.shared, &arguments) }
-    }
-
-    fn arguments(&self, gpu: &Gpu, k: usize, work: &Work) -> TileArguments {
+    pub(super) fn arguments(&self, gpu: &Gpu, k: usize, work: &Work) -> TileArguments {
         let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
         let (shapes, coding) = (&self.shapes, &self.coding);
         TileArguments {
