@@ -126,8 +126,8 @@ extern "C" __global__ void __launch_bounds__(128, 8) encode_tiles_small_f32(cons
 extern "C" __global__ void __launch_bounds__(128, 8) decode_tiles_small_f32(const TileArguments<float> a) { tiles<float, 128, 32, false, false>(a); }
 extern "C" __global__ void __launch_bounds__(64, 8) encode_tiles_middle_f32(const TileArguments<float> a) { tiles<float, 64, 64, true, false>(a); }
 extern "C" __global__ void __launch_bounds__(64, 8) decode_tiles_middle_f32(const TileArguments<float> a) { tiles<float, 64, 64, false, false>(a); }
-extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_large_f32(const TileArguments<float> a) { tiles<float, 512, 512, true, false>(a); }
-extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_large_f32(const TileArguments<float> a) { tiles<float, 512, 512, false, false>(a); }
+extern "C" __global__ void __launch_bounds__(1024, 1) encode_tiles_large_f32(const TileArguments<float> a) { tiles<float, 1024, 1024, true, false>(a); }
+extern "C" __global__ void __launch_bounds__(1024, 1) decode_tiles_large_f32(const TileArguments<float> a) { tiles<float, 1024, 1024, false, false>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) encode_tiles_spilled_f32(const TileArguments<float> a) { tiles<float, 512, 512, true, true>(a); }
 extern "C" __global__ void __launch_bounds__(512, 1) decode_tiles_spilled_f32(const TileArguments<float> a) { tiles<float, 512, 512, false, true>(a); }
 extern "C" __global__ void __launch_bounds__(128, 5) encode_tiles_small_f64(const TileArguments<double> a) { tiles<double, 128, 32, true, false>(a); }

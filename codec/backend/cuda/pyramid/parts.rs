@@ -17,17 +17,23 @@ pub const SMALL_NODES: usize = 1024;
 pub const MIDDLE_NODES: usize = 8192;
 
 impl TilePart {
-    /// Parts of a list of tiles of these sizes, largest first: few tiles stay together.
+    /// Parts of a list of tiles of these sizes, largest first: few tiles stay together, with larger ones too.
     pub fn of(sizes: &[TileSize], multiprocessors: u32) -> Vec<Self> {
         let few = sizes.len() < multiprocessors as usize;
         let kind = |size: &TileSize| (!few && size.nodes <= SMALL_NODES, !few && size.nodes <= MIDDLE_NODES);
-        let mut first = 0;
-        let part = |sizes: &[TileSize]| {
-            let part = Self { first, count: sizes.len() as u32, largest: TileSize::most(sizes.iter().copied()), few };
-            first += part.count;
-            part
-        };
-        sizes.chunk_by(|a, b| kind(a) == kind(b)).map(part).collect()
+        let mut parts: Vec<Self> = Vec::new();
+        for sizes in sizes.chunk_by(|a, b| kind(a) == kind(b)) {
+            let count = sizes.len() as u32;
+            match parts.last_mut() {
+                // alone they would take as long as many of their size
+                Some(larger) if count < multiprocessors / 4 => larger.count += count,
+                before => {
+                    let first = before.map_or(0, |part| part.first + part.count);
+                    parts.push(Self { first, count, largest: TileSize::most(sizes.iter().copied()), few });
+                }
+            }
+        }
+        parts
     }
 }
 
@@ -44,5 +50,7 @@ mod tests {
         let found: Vec<_> = parts.iter().map(|p| (p.first, p.count, p.largest.nodes, p.few)).collect();
         assert_eq!(found, [(0, 1, 20_000, false), (1, 2, 8192, false), (3, 2, 1024, false)]);
         assert!(TilePart::of(&[], 5).is_empty());
+        let sizes: Vec<_> = [20_000; 9].into_iter().chain([8000]).map(size).collect();
+        assert_eq!(TilePart::of(&sizes, 8).len(), 1, "one tile by few threads takes as long as many");
     }
 }

@@ -202,7 +202,7 @@ impl<T: Real> Pyramid<T> {
         let (kernels, threads, tiles) = match largest.nodes {
             0..=SMALL_NODES if !few => (kernels!("tiles_small"), [128, most], 4),
             0..=MIDDLE_NODES if !few => (kernels!("tiles_middle"), [64, most], 1),
-            _ => (kernels!("tiles_large"), [512, 1], 1),
+            _ => (kernels!("tiles_large"), [if double { 512 } else { 1024 }, 1], 1),
         };
         let name = |kernels| kernel::<T>(kernels, work.encode);
         let launch = match bytes * tiles as usize {
