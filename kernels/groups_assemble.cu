@@ -9,7 +9,7 @@ constexpr u32 HAS_EXACT = 128;
 // Bits of the numbers of a table at most: of any, and of one that an encoder writes.
 constexpr u32 MOST_BITS = 31, WRITTEN_BITS = 16;
 // Words that a thread has under way while it copies.
-constexpr u32 BATCH = 4;
+constexpr u32 BATCH = 8;
 
 // Bytes of a table of a number of each stream, with the byte in front of it.
 __device__ __forceinline__ u32 table_bytes(u32 bits, u32 streams) { return 1 + (bits * streams + 7) / 8; }
@@ -100,26 +100,63 @@ struct Numbers {
     }
 };
 
-// Copies `count` bytes to any place, by the threads of a warp.
-__device__ __forceinline__ void copy_bytes(u8 *to, const u32 *from, u32 count) {
-    const u32 thread = threadIdx.x % 32;
-    const u32 head = min((u32)(0 - (u64)to) % 4, count), words = (count - head) / 4, tail = (count - head) % 4;
-    const u8 *bytes = (const u8 *)from;
-    if (thread < head) to[thread] = bytes[thread];
-    if (thread < tail) to[head + 4 * words + thread] = bytes[head + 4 * words + thread];
-    u32 *out = (u32 *)(to + head);
-    for (u32 i = thread; i < words; i += 32 * BATCH) {
-        u32 low[BATCH], high[BATCH];
+// Part of the bytes of a stream on their way to any place, by a warp: BATCH words a lane.
+struct Piece {
+    // Where whole words begin in the output, and how many there are from this piece on; bytes before and behind them.
+    u32 *out;
+    u32 words, head, tail;
+    // The words read, of which the first is number 0 of the piece; the one behind the last; a byte that does not belong to a whole word.
+    u32 low[BATCH], behind;
+    u8 *byte_to;
+    u8 byte;
+
+    // From word `first` on; says whether it is the last one.
+    __device__ __forceinline__ bool load(u8 *to, const u32 *from, u32 count, u32 first) {
+        const u32 lane = threadIdx.x % 32;
+        head = min((u32)(0 - (u64)to) % 4, count), tail = (count - head) % 4;
+        const u32 all = (count - head) / 4;
+        words = all - first, out = (u32 *)(to + head) + first;
+        // what is read reaches to where the last word of the output ends
+        const u32 read = head > 0 ? words + 1 : words;
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) low[k] = lane + 32 * k < read ? from[first + lane + 32 * k] : 0;
+        behind = 32 * BATCH < read ? from[first + 32 * BATCH] : 0;
+        byte_to = nullptr;
+        if (first == 0 && lane < head + tail) {
+            const u32 at = lane < head ? lane : 4 * all + lane;
+            byte_to = to + at, byte = ((const u8 *)from)[at];
+        }
+        return words <= 32 * BATCH;
+    }
+    __device__ __forceinline__ void store() const {
+        const u32 lane = threadIdx.x % 32;
+        if (byte_to) *byte_to = byte;
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            const u32 word = i + 32 * k;
-            low[k] = word < words ? from[word] : 0;
-            high[k] = word < words && head > 0 ? from[word + 1] : 0;
+            const u32 later = k + 1 < BATCH ? low[(k + 1) % BATCH] : behind, next = __shfl_sync(FULL, lane == 0 ? later : low[k], (lane + 1) % 32);
+            if (lane + 32 * k < words) out[lane + 32 * k] = __funnelshift_r(low[k], next, 8 * head);
         }
-#pragma unroll
-        for (u32 k = 0; k < BATCH; k++) {
-            if (i + 32 * k < words) out[i + 32 * k] = __funnelshift_r(low[k], high[k], 8 * head);
-        }
+    }
+};
+// Copies the streams of a chunk, each to where those before it end, a warp a stream; a piece is read before the one in front of it is written.
+// `unit`: bytes of what `numbers` counts.
+__device__ __forceinline__ void copy_streams(const Numbers &numbers, u32 count, u32 unit, u8 *out, const u32 *from) {
+    Piece ahead;
+    u32 s = threadIdx.x / 32, first = 0;
+    const auto load = [&]() {
+        const u32 before = numbers.before[s];
+        const bool last = ahead.load(out + unit * before, from + numbers.source[s], unit * (numbers.before[s + 1] - before), first);
+        first = last ? 0 : first + 32 * BATCH, s = last ? s + WARPS : s;
+    };
+    if (s < count) load();
+    else return;
+#pragma unroll 1
+    while (true) {
+        const Piece piece = ahead;
+        const bool more = s < count;
+        if (more) load();
+        piece.store();
+        if (!more) return;
     }
 }
 
@@ -140,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(256) reset_groups(const ResetArgume
     if (i == 0) *a.left_out_count = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(256, 5) assemble_groups(const GroupsArguments a) {
+extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const GroupsArguments a) {
     __shared__ Numbers numbers;
     const u32 own = blockIdx.x, walk = walk_of(a.choices[own]), thread = threadIdx.x;
     Chunk &chunk = a.chunks[own];
@@ -163,22 +200,15 @@ extern "C" __global__ void __launch_bounds__(256, 5) assemble_groups(const Group
     numbers.fill(a.lengths + first, layout.bits == 0 ? 0 : count, layout.bits, length);
     numbers.put_table(out, layout.bits | (layout.exact_bits > 0 ? HAS_EXACT : 0), layout.bits, count);
     if (layout.bits == 0) return;
-    for (u32 s = thread / 32; s < count; s += WARPS) {
-        const u32 before = numbers.before[s];
-        copy_bytes(out + layout.streams + before, a.slots + first_slot + numbers.source[s], numbers.before[s + 1] - before);
-    }
+    copy_streams(numbers, count, 1, out + layout.streams, a.slots + first_slot);
     if (layout.exact_bits == 0) return;
     __syncthreads();
     numbers.fill(a.exact_counts + first, count, layout.exact_bits, thread < count ? a.exact_counts[first + thread] : 0);
     numbers.put_table(out + layout.exact_table, layout.exact_bits, layout.exact_bits, count);
     const u64 first_exact = a.tiles[chunk.tile].start;
-    numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.exact - first_exact); });
+    numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.exact - first_exact) * words; });
     __syncthreads();
-    for (u32 s = thread / 32; s < count; s += WARPS) {
-        const u32 before = numbers.before[s], values = numbers.before[s + 1] - before;
-        const u32 *from = (const u32 *)a.exact + (first_exact + numbers.source[s]) * words;
-        copy_bytes(out + layout.exact + a.value_bytes * before, from, a.value_bytes * values);
-    }
+    copy_streams(numbers, count, a.value_bytes, out + layout.exact, (const u32 *)a.exact + first_exact * words);
 }
 
 // The bytes of a chunk, of which none is trusted.
