@@ -15,6 +15,8 @@ pub struct TilePart {
 /// Nodes of the tiles that a warp takes, and of those that two take.
 pub const SMALL_NODES: usize = 1024;
 pub const MIDDLE_NODES: usize = 8192;
+/// Tiles of a size that are fewer than one in so many multiprocessors do not get a kernel of their own.
+const FEW_OF: u32 = 16;
 
 impl TilePart {
     /// Parts of a list of tiles of these sizes, largest first: few tiles stay together, with larger ones too.
@@ -26,7 +28,7 @@ impl TilePart {
             let count = sizes.len() as u32;
             match parts.last_mut() {
                 // alone they would take as long as many of their size
-                Some(larger) if count < multiprocessors / 4 => larger.count += count,
+                Some(larger) if count <= multiprocessors / FEW_OF => larger.count += count,
                 before => {
                     let first = before.map_or(0, |part| part.first + part.count);
                     parts.push(Self { first, count, largest: TileSize::most(sizes.iter().copied()), few });
@@ -50,7 +52,8 @@ mod tests {
         let found: Vec<_> = parts.iter().map(|p| (p.first, p.count, p.largest.nodes, p.few)).collect();
         assert_eq!(found, [(0, 1, 20_000, false), (1, 2, 8192, false), (3, 2, 1024, false)]);
         assert!(TilePart::of(&[], 5).is_empty());
-        let sizes: Vec<_> = [20_000; 9].into_iter().chain([8000]).map(size).collect();
-        assert_eq!(TilePart::of(&sizes, 8).len(), 1, "one tile by few threads takes as long as many");
+        let sizes: Vec<_> = [20_000; 20].into_iter().chain([8000; 2]).map(size).collect();
+        assert_eq!(TilePart::of(&sizes, 20).len(), 2);
+        assert_eq!(TilePart::of(&sizes[..21], 20).len(), 1, "one tile by few threads takes as long as many");
     }
 }
