@@ -269,14 +269,14 @@ impl<T: Real> Pyramid<T> {
         let whole = planes.takes_whole(k, self.tier_count) && listed.quad_count > 0;
         let any = if whole { listed.any } else { listed.any + listed.whole };
         if any > 0 {
-            self.run_listed(gpu, k, work, (listed.tiles, any), 0)?;
+            self.run_listed(gpu, &gpu.stream, k, work, (listed.tiles, any), 0)?;
         }
         if !whole {
             return Ok(());
         }
         self.run_eights(gpu, planes, k, work)?;
         let slow = planes.slow.address(gpu) + 4 * self.stages[k].span.tiles.start as u64;
-        self.run_listed(gpu, k, work, (slow, listed.whole), planes.slow_count.address(gpu) + 4 * k as u64)
+        self.run_listed(gpu, &gpu.stream, k, work, (slow, listed.whole), planes.slow_count.address(gpu) + 4 * k as u64)
     }
 
     fn run_eights(&self, gpu: &Gpu, planes: &Planes, k: usize, work: &Work) -> Result<()> {

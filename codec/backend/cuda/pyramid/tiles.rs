@@ -146,14 +146,18 @@ impl<T: Real> Pyramid<T> {
         }
         let beside = gpu.fork()?;
         let coarse = self.run_coarse(gpu, k, work);
-        let others = run_any(self, &beside);
+        let mut others = run_any(self, &beside);
+        if !work.encode {
+            // known since the streams were found
+            others = others.and_then(|()| self.run_left_out(gpu, &beside, k, work));
+        }
         let finest = match self.groups.as_ref().filter(|groups| work.encode && groups.has_banded()) {
             Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &beside),
             None => self.run_finest(gpu, k, work),
         };
         gpu.join(&beside)?;
         [coarse, others, finest].into_iter().collect::<Result<()>>()?;
-        self.run_left_out(gpu, k, work)
+        if work.encode { self.run_left_out(gpu, &gpu.stream, k, work) } else { Ok(()) }
     }
 
     /// The bands of whole tiles. Streams that need not wait for them are packed where they leave room: those of other tiles, which `others` makes, and the
@@ -171,6 +175,7 @@ impl<T: Real> Pyramid<T> {
     pub(super) fn run_listed(
         &mut self,
         gpu: &Gpu,
+        stream: &CudaStream,
         k: usize,
         work: &Work,
         (list, count): (u64, u32),
@@ -178,7 +183,7 @@ impl<T: Real> Pyramid<T> {
     ) -> Result<()> {
         let part =
             TilePart { first: 0, count, largest: self.stages[k].level.largest(), few: count < gpu.multiprocessors };
-        self.run_any(gpu, &gpu.stream, k, work, (list, part), device_count)
+        self.run_any(gpu, stream, k, work, (list, part), device_count)
     }
 
     /// The same for a part of a list, on a stream.
@@ -229,10 +234,10 @@ impl<T: Real> Pyramid<T> {
     }
 
     /// Whole tiles whose bands were left out, as tiles of any shape.
-    fn run_left_out(&mut self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+    fn run_left_out(&mut self, gpu: &Gpu, stream: &CudaStream, k: usize, work: &Work) -> Result<()> {
         let (Some(_), Some(groups)) = (&self.bands, &self.groups) else { return Ok(()) };
         let (list, count) = groups.left_out(gpu);
-        self.run_listed(gpu, k, work, (list, self.stages[k].tiles.whole), count)
+        self.run_listed(gpu, stream, k, work, (list, self.stages[k].tiles.whole), count)
     }
 
     pub(super) fn arguments(&self, gpu: &Gpu, k: usize, work: &Work) -> TileArguments {
