@@ -34,10 +34,12 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
     const u16 *coded_at;
     const u32 symbols;
     const CoarseColumn *columns;
+    // Of W::number_lines.
+    const u16 *line_numbers;
 
-    __device__ CoarseTiles(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns)
+    __device__ CoarseTiles(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns, const u16 *line_numbers)
         : Base(a, a.shapes[a.coarse_shape], thread, memory, PLACES, TILES * a.shapes[a.coarse_shape].nodes), numbers(nullptr), taking(0), choice{0},
-          coded_at(a.coded_at + this->shape.coded_at), symbols(this->shape.nodes), columns(columns) {}
+          coded_at(a.coded_at + this->shape.coded_at), symbols(this->shape.nodes), columns(columns), line_numbers(line_numbers) {}
     static __device__ __forceinline__ void sync() {
         if (GROUP == 32) __syncwarp();
         else __syncthreads();
@@ -127,8 +129,8 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
             exact |= symbol == EXACT;
         }
     }
-    // Quantizes or rebuilds the nodes of a line from their predictions.
-    template <u32 N> __device__ __forceinline__ void visit(const CoarseLine &line, const T (&p)[N], const Quantizer<T> (&of_block)[EDGE]) {
+    // Quantizes or rebuilds the nodes of a line from their predictions. `of_block`: quantizers, of all blocks the one where there is but one.
+    template <u32 N, u32 QUANTIZERS> __device__ __forceinline__ void visit(const CoarseLine &line, const T (&p)[N], const Quantizer<T> (&of_block)[QUANTIZERS]) {
         T *const values = v + line.place + (N + 1) * line.stride, known[N];
         i16 *const of_tile = q + line.tile * symbols, known_symbols[N];
         unroll<N>([&](auto k) {
@@ -138,7 +140,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         });
         bool exact = false;
         unroll<N>([&](auto k) {
-            constexpr u32 K = decltype(k)::value, block = CoarseStep<SIDE, N>::position(2 * K + 1) / 8;
+            constexpr u32 K = decltype(k)::value, block = QUANTIZERS > 1 ? CoarseStep<SIDE, N>::position(2 * K + 1) / 8 : 0;
             T value = known[K];
             i16 symbol = known_symbols[K];
             take(value, symbol, p[K], of_block[block], exact);
@@ -148,7 +150,8 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         if (exact) put_exact<N>(line, p, known, of_block);
     }
     // The same for a line that has an exact node, one node after the other, since there are few.
-    template <u32 N> __device__ __forceinline__ void put_exact(const CoarseLine &line, const T (&p)[N], const T (&known)[N], const Quantizer<T> (&of_block)[EDGE]) {
+    template <u32 N, u32 QUANTIZERS>
+    __device__ __forceinline__ void put_exact(const CoarseLine &line, const T (&p)[N], const T (&known)[N], const Quantizer<T> (&of_block)[QUANTIZERS]) {
         typename R::Bits *deltas = a.delta + a.tiles[numbers[line.tile]].start;
         T of_node[N], values[N];
         unroll<N>([&](auto k) { of_node[decltype(k)::value] = p[decltype(k)::value], values[decltype(k)::value] = known[decltype(k)::value]; });
@@ -160,7 +163,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
             if (ENCODE) {
                 Quantizer<T> z = of_block[0];
 #pragma unroll
-                for (u32 b = 1; b < EDGE; b++) {
+                for (u32 b = 1; b < QUANTIZERS; b++) {
                     if (CoarseStep<SIDE, N>::position(2 * k + 1) / 8 >= b) z = of_block[b];
                 }
                 value = values[k];
@@ -212,21 +215,27 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
             const u32 of_thread = __shfl_sync(FULL, chosen, thread % TILES * MOVERS);
             sweep_all<W>(thread < TILES ? of_thread : NO_TILE);
         }
-        if (ENCODE && exists) each_piece(mover, [&](u32 i) { ((uint4 *)global)[i] = shared[i]; });
-        store(first);
+        if constexpr (W::PACKS) {
+            static_cast<W *>(this)->pack(exists, [&]() { store(first); });
+        } else {
+            if (ENCODE && exists) each_piece(mover, [&](u32 i) { ((uint4 *)global)[i] = shared[i]; });
+            store(first);
+        }
         sync();
         return after;
     }
 };
 
 // The listed tiles, by the groups of a block of THREADS; W sweeps over them.
-template <class T, class W, u32 THREADS> __device__ __forceinline__ void coarse_tiles(const TileArguments<T> &a) {
+template <class T, class W, u32 THREADS, class... More> __device__ __forceinline__ void coarse_tiles(const TileArguments<T> &a, More &...more) {
     SHARED_MEMORY(shared);
     const u32 group = threadIdx.x / W::THREADS, thread = threadIdx.x % W::THREADS, distance = gridDim.x * (THREADS / W::THREADS * W::TOGETHER);
     CoarseColumn *columns = (CoarseColumn *)(shared + THREADS / W::THREADS * a.tile_bytes);
     for (u32 i = threadIdx.x; i < W::COLUMNS; i += THREADS) columns[i] = CoarseColumn::of<typename W::Axis>(i);
+    u16 *line_numbers = (u16 *)(columns + W::COLUMNS);
+    W::number_lines(a.coded_at + a.shapes[a.coarse_shape].coded_at, line_numbers, threadIdx.x, THREADS);
     __syncthreads();
-    W work(a, thread, shared + group * a.tile_bytes, columns);
+    W work(a, thread, shared + group * a.tile_bytes, columns, line_numbers, more...);
     u32 first = (blockIdx.x * (THREADS / W::THREADS) + group) * W::TOGETHER;
     if (first >= a.list_count) return;
     for (Tile tile = work.look_up(first); first < a.list_count; first += distance) tile = work.template run<W>(first, first + distance, tile);

@@ -211,6 +211,10 @@ device_struct! {
         pub hi: [u32; 3],
         pub groups: GroupsArguments,
     }
+    pub struct CoarsePackArguments {
+        pub tiles: TileArguments,
+        pub groups: GroupsArguments,
+    }
     pub struct DeviceProbe<T> {
         pub weight: [[T; 6]; 3],
         pub gain: [T; 3],

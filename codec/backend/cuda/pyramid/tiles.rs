@@ -161,12 +161,13 @@ impl<T: Real> Pyramid<T> {
     }
 
     /// The bands of whole tiles. Streams that need not wait for them are packed where they leave room: those of other tiles, which `others` makes, and the
-    /// streams 0 of whole ones.
+    /// streams 0 of whole ones, where these are not packed yet.
     fn pack_beside_bands(&self, gpu: &Gpu, k: usize, work: &Work, groups: &Groups, others: &CudaStream) -> Result<()> {
         let behind = gpu.fork_behind()?;
         let bands = self.run_finest(gpu, k, work);
         let listed = self.pack_groups(gpu, others, groups, Packing::Listed);
-        let banded = self.pack_groups(gpu, &behind, groups, Packing::Banded);
+        let packed = self.packed_with_coarse(work).is_some();
+        let banded = if packed { Ok(()) } else { self.pack_groups(gpu, &behind, groups, Packing::Banded) };
         gpu.join(&behind)?;
         bands.and(listed).and(banded)
     }

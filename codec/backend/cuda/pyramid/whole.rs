@@ -1,7 +1,8 @@
 //! The kernels of whole tiles of a frame: their nodes of S(1), then those of step 0.
 
 use super::super::gpu::Gpu;
-use super::arguments::TileArguments;
+use super::arguments::{CoarsePackArguments, TileArguments};
+use super::groups::Groups;
 use super::level::WholeTiles;
 use super::lines::FineLayout;
 use super::tiles::{Launch, kernel, kernels};
@@ -31,6 +32,10 @@ impl WholeTiles {
         let tiles = self.coarse_group().1 as usize;
         let values = (tiles * self.coarse_nodes).next_multiple_of(8) * bytes;
         (values + tiles * (2 * self.coarse_symbols + self.tiers(many))).next_multiple_of(16)
+    }
+    /// Bytes of the numbers of lines in axis order, two a line: as in coarse_axis.cu.
+    fn line_numbers(&self) -> usize {
+        2 * 2 * if self.side == 8 { 68 } else { 219 }
     }
     /// Shared memory of a block of the kernel of step 0.
     pub fn fine_bytes(&self, bytes: usize) -> usize {
@@ -65,10 +70,27 @@ impl<T: Real> Pyramid<T> {
         };
         let (threads, tiles) = whole.coarse_group();
         let groups = COARSE_THREADS / threads;
-        let shared = groups as usize * bytes + 4 * (whole.side as usize / 2 + 1).pow(2);
+        let numbers = if in_order { whole.line_numbers() } else { 0 };
+        let shared = groups as usize * bytes + 4 * (whole.side as usize / 2 + 1).pow(2) + numbers;
         let name = kernel::<T>(kernels, work.encode);
         let launch = Launch::new(gpu, name, [COARSE_THREADS, most], groups * tiles, shared);
-        self.run_whole(gpu, (k, work), whole, &launch, bytes)
+        let Some(groups) = self.packed_with_coarse(work) else {
+            return self.run_whole(gpu, (k, work), whole, &launch, bytes);
+        };
+        let arguments = CoarsePackArguments {
+            tiles: self.whole_arguments(gpu, (k, work), whole, bytes),
+            groups: groups.arguments(gpu, &self.coding, T::BYTES),
+        };
+        let name = if T::DTYPE == DType::F32 { "pack_coarse_axis_32_f32" } else { "pack_coarse_axis_32_f64" };
+        let grid = launch.grid(gpu, self.stages[k].tiles.whole);
+        // SAFETY: as in `run_whole`, and `prepare` reserved everything for the streams.
+        unsafe { gpu.launch(name, grid, launch.threads, launch.shared, &arguments) }
+    }
+
+    /// Where the kernel of the nodes of S(1) also packs their streams, whose symbols are nowhere else then: in tiles of 32 whose bands are coded elsewhere.
+    pub(super) fn packed_with_coarse(&self, work: &Work) -> Option<&Groups> {
+        let side = self.stages[0].level.whole.as_ref().map_or(0, |whole| whole.side);
+        self.groups.as_ref().filter(|groups| work.encode && side == 32 && self.key.3 == Order::Axis && groups.has_banded())
     }
 
     /// All others of their nodes, once these are rebuilt.
@@ -104,9 +126,16 @@ impl<T: Real> Pyramid<T> {
         launch: &Launch,
         bytes: usize,
     ) -> Result<()> {
+        let arguments = self.whole_arguments(gpu, (k, work), whole, bytes);
+        let grid = launch.grid(gpu, self.stages[k].tiles.whole);
+        // SAFETY: all buffers were reserved for this stage's worklist and extents.
+        unsafe { gpu.launch(launch.name, grid, launch.threads, launch.shared, &arguments) }
+    }
+
+    fn whole_arguments(&self, gpu: &Gpu, (k, work): (usize, &Work), whole: &WholeTiles, bytes: usize) -> TileArguments {
         let [lines, columns] = self.lines.addresses(gpu);
         let tiles = &self.stages[k].tiles;
-        let arguments = TileArguments {
+        TileArguments {
             list: tiles.whole_at(gpu),
             list_count: tiles.whole,
             lines,
@@ -116,8 +145,6 @@ impl<T: Real> Pyramid<T> {
             whole_shape: whole.shape,
             coarse_shape: whole.coarse_shape,
             ..self.arguments(gpu, k, work)
-        };
-        // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe { gpu.launch(launch.name, launch.grid(gpu, tiles.whole), launch.threads, launch.shared, &arguments) }
+        }
     }
 }
