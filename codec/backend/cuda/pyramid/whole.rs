@@ -90,7 +90,9 @@ impl<T: Real> Pyramid<T> {
     /// Where the kernel of the nodes of S(1) also packs their streams, whose symbols are nowhere else then: in tiles of 32 whose bands are coded elsewhere.
     pub(super) fn packed_with_coarse(&self, work: &Work) -> Option<&Groups> {
         let side = self.stages[0].level.whole.as_ref().map_or(0, |whole| whole.side);
-        self.groups.as_ref().filter(|groups| work.encode && side == 32 && self.key.3 == Order::Axis && groups.has_banded())
+        self.groups
+            .as_ref()
+            .filter(|groups| work.encode && side == 32 && self.key.3 == Order::Axis && groups.has_banded())
     }
 
     /// All others of their nodes, once these are rebuilt.
