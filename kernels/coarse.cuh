@@ -34,12 +34,10 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
     const u16 *coded_at;
     const u32 symbols;
     const CoarseColumn *columns;
-    // Of W::number_lines.
-    const u16 *line_numbers;
 
-    __device__ CoarseTiles(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns, const u16 *line_numbers)
+    __device__ CoarseTiles(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns)
         : Base(a, a.shapes[a.coarse_shape], thread, memory, PLACES, TILES * a.shapes[a.coarse_shape].nodes), numbers(nullptr), taking(0), choice{0},
-          coded_at(a.coded_at + this->shape.coded_at), symbols(this->shape.nodes), columns(columns), line_numbers(line_numbers) {}
+          coded_at(a.coded_at + this->shape.coded_at), symbols(this->shape.nodes), columns(columns) {}
     static __device__ __forceinline__ void sync() {
         if (GROUP == 32) __syncwarp();
         else __syncthreads();
@@ -232,10 +230,8 @@ template <class T, class W, u32 THREADS, class... More> __device__ __forceinline
     const u32 group = threadIdx.x / W::THREADS, thread = threadIdx.x % W::THREADS, distance = gridDim.x * (THREADS / W::THREADS * W::TOGETHER);
     CoarseColumn *columns = (CoarseColumn *)(shared + THREADS / W::THREADS * a.tile_bytes);
     for (u32 i = threadIdx.x; i < W::COLUMNS; i += THREADS) columns[i] = CoarseColumn::of<typename W::Axis>(i);
-    u16 *line_numbers = (u16 *)(columns + W::COLUMNS);
-    W::number_lines(a.coded_at + a.shapes[a.coarse_shape].coded_at, line_numbers, threadIdx.x, THREADS);
     __syncthreads();
-    W work(a, thread, shared + group * a.tile_bytes, columns, line_numbers, more...);
+    W work(a, thread, shared + group * a.tile_bytes, columns, more...);
     u32 first = (blockIdx.x * (THREADS / W::THREADS) + group) * W::TOGETHER;
     if (first >= a.list_count) return;
     for (Tile tile = work.look_up(first); first < a.list_count; first += distance) tile = work.template run<W>(first, first + distance, tile);

@@ -16,7 +16,6 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
     using Base::taking;
     using Base::thread;
     using Base::v;
-    using Base::line_numbers;
     using Base::Base;
     static constexpr bool PACKS = false;
     static constexpr u32 Y = Base::NODES, Z = Y * Y;
@@ -25,41 +24,6 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
     template <u32 STRIDE, u32 ROW, u32 COLUMN, u32 ROWS, u32 COLUMNS> struct Lines {
         static constexpr u32 stride = STRIDE, row = ROW, column = COLUMN, rows = ROWS, columns = COLUMNS;
     };
-    // The lines of a step: of the nodes new on axis 2 alone; of those new on the second axis in the order, old on the first; of those new on the first.
-    // SWAPPED: the first is axis 1.
-    template <u32 N> using Inner = Lines<1, Z, Y, N + 1, N + 1>;
-    template <u32 N, bool SWAPPED> using Middle = Lines<SWAPPED ? Z : Y, SWAPPED ? Y : Z, 1, N + 1, 2 * N + 1>;
-    template <u32 N, bool SWAPPED> using Outer = Lines<SWAPPED ? Y : Z, SWAPPED ? Z : Y, 1, 2 * N + 1, 2 * N + 1>;
-    // Steps of so many new nodes of an axis have one unit. The numbers of the first coded nodes of their lines, by order, step and kind of lines.
-    static constexpr u32 MOST_IN_UNIT = SIDE / 4 < 4 ? SIDE / 4 : 4;
-    static __host__ __device__ constexpr u32 lines_before(u32 n) { return n == 1 ? 0 : lines_before(n / 2) + n / 2 * (7 * n / 2 + 9) + 3; }
-    static constexpr u32 OF_ORDER = lines_before(2 * MOST_IN_UNIT), NUMBERS = 2 * OF_ORDER;
-    template <u32 N, class L> static __host__ __device__ constexpr u32 first_number(bool swapped) {
-        return (swapped ? OF_ORDER : 0) + lines_before(N) + (L::stride == 1 ? 0 : (N + 1) * (N + 1) + (L::rows == N + 1 ? 0 : (N + 1) * (2 * N + 1)));
-    }
-    static __device__ __forceinline__ u32 place_of(u32 line, u32 row, u32 column, u32 columns) {
-        const u32 y = line / columns, x = line % columns;
-        return row == columns * column ? line * column : y * row + x * column;
-    }
-    template <u32 N, class L> static __device__ __forceinline__ void number(const u16 *coded_at, u16 *numbers, u32 thread, u32 threads, bool swapped) {
-        for (u32 m = thread; m < L::rows * L::columns; m += threads)
-            numbers[first_number<N, L>(swapped) + m] = coded_at[place_of(m, L::row, L::column, L::columns) + (N + 1) * L::stride];
-    }
-    template <u32 N, bool SWAPPED> static __device__ __forceinline__ void number_all(const u16 *coded_at, u16 *numbers, u32 thread, u32 threads) {
-        number<N, Inner<N>>(coded_at, numbers, thread, threads, SWAPPED);
-        number<N, Middle<N, SWAPPED>>(coded_at, numbers, thread, threads, SWAPPED);
-        number<N, Outer<N, SWAPPED>>(coded_at, numbers, thread, threads, SWAPPED);
-        if constexpr (N < MOST_IN_UNIT) number_all<2 * N, SWAPPED>(coded_at, numbers, thread, threads);
-    }
-    static __device__ __forceinline__ void number_lines(const u16 *coded_at, u16 *numbers, u32 thread, u32 threads) {
-        number_all<1, false>(coded_at, numbers, thread, threads);
-        number_all<1, true>(coded_at, numbers, thread, threads);
-    }
-    // How far apart the coded nodes of a line are in such a step: an old plane or row lacks its old nodes.
-    template <u32 N, class L> static __device__ __forceinline__ u32 apart(u32 row) {
-        constexpr u32 OLD = N + 1, NODES = 2 * N + 1;
-        return L::stride == Z ? 2 * NODES * NODES - OLD * OLD : L::stride == 1 ? 1 : 2 * NODES - (row < OLD ? OLD : 0);
-    }
     // By the ranks of its nodes on the two other axes.
     template <class L> __device__ __forceinline__ void load_quantizers(const L &lines, u32 tile, u32 row, u32 column, Quantizer<T> (&of_block)[EDGE]) const {
         const auto distance = [](u32 stride) { return stride == Z ? EDGE * EDGE : stride == Y ? EDGE : 1; };
@@ -69,7 +33,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
         for (u32 b = 0; b < EDGE; b++) of_block[b] = this->quantizer(first + b * distance(lines.stride));
     }
     // By SHARE threads. TIERED: there is more than one tier.
-    template <u32 N, u32 POINTS, u32 SHARE, bool TIERED, bool SWAPPED, class L> __device__ __forceinline__ void pass(const L &lines) {
+    template <u32 N, u32 POINTS, u32 SHARE, bool TIERED, class L> __device__ __forceinline__ void pass(const L &lines) {
         constexpr u32 count = L::rows * L::columns;
         Quantizer<T> of_block[TIERED ? EDGE : 1];
         of_block[0] = only;
@@ -78,9 +42,9 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
             const u32 tile = TILES == 1 ? 0 : n / count, m = n - tile * count;
             if (TILES > 1 && !(taking >> tile & 1)) continue;
             const u32 row = m / lines.columns, column = m % lines.columns;
-            CoarseLine line{tile, tile * ALL + place_of(m, L::row, L::column, L::columns), L::stride, 0, 0, 0};
-            if constexpr (N <= MOST_IN_UNIT) line.symbol = line_numbers[first_number<N, L>(SWAPPED) + m], line.apart = apart<N, L>(row);
-            else this->look_up_symbols(line, N);
+            const u32 place = lines.row == lines.columns * lines.column ? m * lines.column : row * lines.row + column * lines.column;
+            CoarseLine line{tile, tile * ALL + place, lines.stride, 0, 0, 0};
+            this->look_up_symbols(line, N);
             if constexpr (TIERED) load_quantizers(lines, tile, row, column, of_block);
             CoarseAlong<T, SIDE, N, POINTS> own;
             own.load(v + line.place, line.stride);
@@ -91,14 +55,17 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
         if (SHARE == 32) __syncwarp();
         else this->sync();
     }
-    template <u32 N, u32 POINTS, u32 SHARE, bool TIERED, bool SWAPPED> __device__ __forceinline__ void passes() {
-        pass<N, POINTS, SHARE, TIERED, SWAPPED>(Inner<N>());
-        pass<N, POINTS, SHARE, TIERED, SWAPPED>(Middle<N, SWAPPED>());
-        pass<N, POINTS, SHARE, TIERED, SWAPPED>(Outer<N, SWAPPED>());
-    }
+    // A step: the nodes new on axis 2 alone; those new on the second axis in the order, old on the first; those new on the first.
     template <u32 N, u32 POINTS, u32 SHARE, bool TIERED> __device__ __forceinline__ void turns() {
-        if (choice.favoured() == 2) passes<N, POINTS, SHARE, TIERED, true>();
-        else passes<N, POINTS, SHARE, TIERED, false>();
+        constexpr u32 OLD = N + 1, NODES = 2 * N + 1;
+        pass<N, POINTS, SHARE, TIERED>(Lines<1, Z, Y, OLD, OLD>());
+        if (choice.favoured() == 2) {
+            pass<N, POINTS, SHARE, TIERED>(Lines<Z, Y, 1, OLD, NODES>());
+            pass<N, POINTS, SHARE, TIERED>(Lines<Y, Z, 1, NODES, NODES>());
+        } else {
+            pass<N, POINTS, SHARE, TIERED>(Lines<Y, Z, 1, OLD, NODES>());
+            pass<N, POINTS, SHARE, TIERED>(Lines<Z, Y, 1, NODES, NODES>());
+        }
     }
     // The step with N new nodes of an axis, and all finer ones.
     template <u32 N, u32 POINTS, bool TIERED> __device__ __forceinline__ void steps() {

@@ -23,35 +23,25 @@ struct CoarsePacked : CoarseInOrder<T, SIDE, 1, GROUP, true> {
     static_assert(WARPS * WRITER_WORDS * sizeof(u32) <= Base::ALL * sizeof(T), "the words stand where values were");
     static_assert(MOST_RUNS * (1 + 32 * (10 + 8 * 17)) / 32 + 3 <= AHEAD_WORDS, "nothing is written before all are put");
 
-    // What the warps tell each other of a stream: bits of each, the end of its bytes, whether there are exact nodes; a TileStream.
+    // What the warps tell each other of a stream: bits of each, the end of its bytes, whether there are exact nodes.
     struct Shared {
         u32 bits[WARPS], end, exact;
-        __align__(8) char stream[sizeof(TileStream)];
     };
     const GroupsArguments &groups;
     Shared &shared;
 
-    __device__ CoarsePacked(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns, const u16 *line_numbers, const GroupsArguments &groups,
-                            Shared &shared)
-        : Base(a, thread, memory, columns, line_numbers), groups(groups), shared(shared) {}
+    __device__ CoarsePacked(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns, const GroupsArguments &groups, Shared &shared)
+        : Base(a, thread, memory, columns), groups(groups), shared(shared) {}
 
     static __device__ __forceinline__ u32 size_of(const Group &group) {
         u32 twice;
         const u32 any = group.magnitudes(twice);
         return 2 * min(bit_length(any), MOST_WIDTH) - ((any ^ twice) > twice);
     }
-    // The last warp has nothing to do at first: it looks up what `pack` needs.
-    __device__ __forceinline__ void sweep() {
-        if (thread >= GROUP - 32) {
-            const TileStream stream(groups, *numbers, 0);
-            if (thread == GROUP - 1) *(TileStream *)shared.stream = stream;
-        }
-        Base::sweep();
-    }
     // The stream of the tile at hand, if it `exists`; `store` reads its values for the last time.
     template <class F> __device__ __forceinline__ void pack(bool exists, F store) {
         if (!exists) return;
-        const TileStream &stream = *(const TileStream *)shared.stream;
+        const TileStream stream(groups, *numbers, 0);
         const Runs runs(stream, q);
         store();
         if (thread == 0) shared.end = shared.exact = 0;

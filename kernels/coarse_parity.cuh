@@ -20,7 +20,6 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarsePar
     using Base::Base;
 
     static constexpr bool PACKS = false;
-    static __device__ __forceinline__ void number_lines(const u16 *, u16 *, u32, u32) {}
 
     // Of line n of its tile.
     template <u32 CROSS, u32 N> __device__ __forceinline__ void load_quantizers(const ParityLine &line, u32 n, Quantizer<T> (&of_block)[EDGE]) const {

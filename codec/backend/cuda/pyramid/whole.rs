@@ -33,10 +33,6 @@ impl WholeTiles {
         let values = (tiles * self.coarse_nodes).next_multiple_of(8) * bytes;
         (values + tiles * (2 * self.coarse_symbols + self.tiers(many))).next_multiple_of(16)
     }
-    /// Bytes of the numbers of lines in axis order, two a line: as in coarse_axis.cu.
-    fn line_numbers(&self) -> usize {
-        2 * 2 * if self.side == 8 { 68 } else { 219 }
-    }
     /// Shared memory of a block of the kernel of step 0.
     pub fn fine_bytes(&self, bytes: usize) -> usize {
         self.layout(bytes).shared_bytes(self.symbols - self.coarse_symbols)
@@ -70,8 +66,7 @@ impl<T: Real> Pyramid<T> {
         };
         let (threads, tiles) = whole.coarse_group();
         let groups = COARSE_THREADS / threads;
-        let numbers = if in_order { whole.line_numbers() } else { 0 };
-        let shared = groups as usize * bytes + 4 * (whole.side as usize / 2 + 1).pow(2) + numbers;
+        let shared = groups as usize * bytes + 4 * (whole.side as usize / 2 + 1).pow(2);
         let name = kernel::<T>(kernels, work.encode);
         let launch = Launch::new(gpu, name, [COARSE_THREADS, most], groups * tiles, shared);
         let Some(groups) = self.packed_with_coarse(work) else {
