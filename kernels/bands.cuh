@@ -5,13 +5,6 @@
 #pragma once
 #include "bands_memory.cuh"
 
-template <bool ENCODE> struct BandGroup {
-    typedef Group Of;
-};
-template <> struct BandGroup<false> {
-    typedef PackedGroup Of;
-};
-
 template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
     typedef BandShape<SIDE> Shape;
     typedef BandMemory<T, SIDE, ENCODE> Memory;
@@ -23,10 +16,9 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
     static constexpr u32 STAGE = sizeof(Stage) / sizeof(T), FRESH = Stage::VALUES, ROW3 = 3 * SIDE;
 
     // Calls of `copies_together` that may be under way when the next planes must be there.
-    static constexpr u32 UNDER_WAY = (ENCODE ? 2 : 1) * (STAGES / PLANES) - 1;
+    static constexpr u32 UNDER_WAY = 1;
 
     Memory &memory;
-    BandLoader<T, SIDE, ENCODE> loader;
     const u32 x, quad;
     // The warp has the last quad; it is the lane's.
     const bool x_new, has_last, last_quad;
@@ -40,13 +32,11 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
     const typename Memory::Padded *quantizers;
     // The old planes that the lane has passed, the newest last.
     T window[CARRY + PLANES][BAND_ROWS];
-    // Symbols of a slab: of old planes' rows 0 and 2, rows 1 and 3.
-    typename BandGroup<ENCODE>::Of even, odd;
     // By how much an error was too large.
     T excess;
 
-    __device__ __forceinline__ Bands(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows)
-        : memory(memory), loader(a, memory, tile, entry, along_rows), x(threadIdx.x % SIDE), quad(threadIdx.x / SIDE), x_new(x % 2 == 1 && x < SIDE - 1),
+    __device__ __forceinline__ Bands(Memory &memory)
+        : memory(memory), x(threadIdx.x % SIDE), quad(threadIdx.x / SIDE), x_new(x % 2 == 1 && x < SIDE - 1),
           has_last(__all_sync(FULL, threadIdx.x / 32 == Shape::WARPS - 1)), last_quad(Shape::QUADS > 1 ? quad == SIDE / BAND_ROWS - 1 : has_last),
           row(memory.rows[0] + (Memory::PAD + 2 * quad) * SIDE + x),
           quantizers(memory.quantizers + quad / 2 * SLABS + x / 8), excess(0) {
@@ -112,8 +102,8 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
         // encoding, a zero's sign makes no difference
         if (!ENCODE) v = x_new ? v : old;
     }
-    // COUNT old planes of a slab, from number FIRST on.
-    template <u32 FIRST, u32 COUNT> __device__ __forceinline__ void old_planes(u32 slab) {
+    // COUNT old planes of a slab, from number FIRST on; symbols of their rows 0 and 2, and 1 and 3.
+    template <u32 FIRST, u32 COUNT, class G> __device__ __forceinline__ void old_planes(u32 slab, G &even, G &odd) {
         const Quantizer<T> z = quantizers[min(slab, SLABS - 1) * (SLABS * SLABS)].of;
         // batches take turns
         T *const own = row + (PLANES == STAGES ? slab % 2 : FIRST / PLANES) * (PLANES * Memory::ROWS);
@@ -210,14 +200,19 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
         }
         if (ENCODE) excess = R::max(excess, R::sub(error, z.check));
     }
-    __device__ __forceinline__ void start() {
-        each<STAGES / PLANES>([&](auto batch) {
-            constexpr u32 FIRST = decltype(batch)::value * PLANES;
-            loader.template ask_old<FIRST>(0);
-            loader.template ask_new<LAG, FIRST>(0);
-        });
-    }
 };
+
+// Tiles cost more where a frame is rough, and blocks draw them: how many were drawn beyond each block's first one, 0 again when the last block has found none.
+// One for each kernel, which is never under way twice on a device.
+template <class T, u32 SIDE, bool ENCODE> __device__ u32 drawn;
+
+// Draws another tile, for one thread, which asks for its number when it has come: there is none from `count` on. Each block draws until then, so that there are
+// `count` draws.
+template <class T, u32 SIDE, bool ENCODE> __device__ __forceinline__ u32 draw_tile() { return atomicAdd(&drawn<T, SIDE, ENCODE>, 1u); }
+template <class T, u32 SIDE, bool ENCODE> __device__ __forceinline__ u32 tile_of_draw(u32 before, u32 count) {
+    if (before == count - 1) drawn<T, SIDE, ENCODE> = 0;
+    return gridDim.x + before;
+}
 
 // Does the tiles of the list by `Work`, which is made for a number of points.
 template <template <class, u32, u32> class Work, class T, u32 SIDE, bool ENCODE> __device__ __forceinline__ void each_band_tile(const BandArguments<T> &a) {
@@ -227,21 +222,29 @@ template <template <class, u32, u32> class Work, class T, u32 SIDE, bool ENCODE>
     u32 *const words = (u32 *)(shared + sizeof(Memory)) + threadIdx.x / 32 * BAND_WORDS<ENCODE>;
     memory.clear();
     for (u32 i = threadIdx.x % 32; ENCODE && i < BAND_WORDS<ENCODE>; i += 32) words[i] = 0;
-    for (u32 entry = blockIdx.x; entry < a.list_count; entry += gridDim.x) {
+    u32 entry = blockIdx.x;
+    while (entry < a.list_count) {
         const BandTile tile = a.list[entry];
         const u32 chunk = a.groups.tiles[tile.number].chunk;
         const Choice choice{a.groups.choices[chunk]};
         __syncthreads();
-        if (!takes_bands(choice)) {
-            if (ENCODE && threadIdx.x == 0) leave_bands(a.groups, tile.number);
-            continue;
+        const bool any_exact = !ENCODE && a.groups.chunks[chunk].coded > 0;
+        const bool skipped = !takes_bands(choice) || (any_exact && has_exact_bands(a.groups, tile.number, walk_of(choice.byte)));
+        if (skipped) {
+            if (threadIdx.x == 0) {
+                if (ENCODE) leave_bands(a.groups, tile.number);
+                memory.next = tile_of_draw<T, SIDE, ENCODE>(draw_tile<T, SIDE, ENCODE>(), a.list_count);
+            }
+        } else {
+            memory.fill(a, tile, choice);
+            __syncthreads();
+            if (threadIdx.x == 0) memory.points = choice.points();
+            const bool along_rows = choice.favoured() == 2;
+            if (choice.points() == 1) Work<T, SIDE, 4>::run(a, memory, tile, entry, along_rows, words);
+            else if (choice.points() == 0) Work<T, SIDE, 2>::run(a, memory, tile, entry, along_rows, words);
+            else Work<T, SIDE, 6>::run(a, memory, tile, entry, along_rows, words);
         }
-        if (!ENCODE && a.groups.chunks[chunk].coded > 0 && has_exact_bands(a.groups, tile.number, walk_of(choice.byte))) continue;
-        memory.fill(a, tile, choice);
         __syncthreads();
-        const bool along_rows = choice.favoured() == 2;
-        if (choice.points() == 1) Work<T, SIDE, 4>::run(a, memory, tile, entry, along_rows, words);
-        else if (choice.points() == 0) Work<T, SIDE, 2>::run(a, memory, tile, entry, along_rows, words);
-        else Work<T, SIDE, 6>::run(a, memory, tile, entry, along_rows, words);
+        entry = memory.next;
     }
 }

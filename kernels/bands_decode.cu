@@ -7,20 +7,25 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
     using Base::PLANES;
     using Base::SLABS;
     typedef typename Base::Memory Memory;
+
+    DecodeLoader<T, SIDE> loader;
     GroupReader reader;
+    // The lane's groups: of runs 0 and 1 of a slab, of runs 2 and 3 of an even and of an odd one.
+    PackedGroup *const staged;
     // Where the first new plane of the next slab goes, at the lane's rows; rows that lie in the box, planes of it, and whether these are all.
     T *result;
     u32 rows, first_plane, end_plane;
     bool whole;
     u32 plane_stride, row_stride;
-    // Symbols of the two pairs of new planes of a slab.
-    PackedGroup third, fourth;
     // A place without a node has a symbol.
     bool stray;
+    // Of the next tile, for one thread.
+    u32 draw;
 
     __device__ __forceinline__ DecodeBands(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *window,
                                            const u8 *stream, u32 bytes)
-        : Base(a, memory, tile, entry, along_rows), reader(window, stream, bytes, 32767), stray(false) {
+        : Base(memory), loader(a, memory, entry, along_rows), reader(window, stream, bytes, 32767),
+          staged((PackedGroup *)(window + READER_WORDS + 4) + threadIdx.x % 32), stray(false), draw(0) {
         open(a, tile, along_rows);
     }
 
@@ -29,6 +34,7 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         const u32 bytes = a.groups.lengths[stream.number];
         DecodeBands work(a, memory, tile, entry, along_rows, window, a.groups.output + a.groups.places[stream.number], bytes);
         work.all();
+        if (threadIdx.x == 0) memory.next = tile_of_draw<T, SIDE, false>(work.draw, a.list_count);
         if (!work.reader.finish(bytes) && threadIdx.x % 32 == 0) atomicOr(&a.groups.chunks[stream.chunk].error, 1u);
     }
     __device__ __forceinline__ void open(const BandArguments<T> &a, const BandTile &tile, bool along_rows) {
@@ -62,9 +68,13 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
             }
         }
     }
+    // Of a slab's run 2 or 3.
+    __device__ __forceinline__ PackedGroup &later(u32 slab, u32 run) const { return staged[32 * (run + slab % 2 * 2)]; }
     template <u32 AT, u32 HALF_AT> __device__ __forceinline__ void fresh_plane(u32 slab) {
+        // with a lag of a whole slab both pairs are those of the one before
+        const PackedGroup group = later(LAG == 4 || AT < 2 ? slab - 1 : slab, (AT < 2) == (LAG == 4) ? 2 : 3);
         T v[BAND_ROWS];
-        this->template new_plane<AT, HALF_AT>(slab, v, (AT < 2) == (LAG == 4) ? third : fourth);
+        this->template new_plane<AT, HALF_AT>(slab, v, group);
         store(advance<2 * AT>(result, plane_stride), 2 * (STAGES * slab + AT - LAG) + 1, v);
     }
     template <u32 AT> __device__ __forceinline__ void fresh_pair(u32 slab) {
@@ -73,11 +83,12 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
     }
     // COUNT old planes of a slab, from number FIRST on.
     template <u32 FIRST, u32 COUNT> __device__ __forceinline__ void old_planes(u32 slab) {
+        const PackedGroup even = staged[0], odd = staged[32];
         if (this->last_quad && !this->x_new) {
 #pragma unroll
-            for (u32 k = 0; k < COUNT; k++) stray |= this->symbol(this->odd, 2 * (FIRST + k) + 1) != 0;
+            for (u32 k = 0; k < COUNT; k++) stray |= this->symbol(odd, 2 * (FIRST + k) + 1) != 0;
         }
-        Base::template old_planes<FIRST, COUNT>(slab);
+        Base::template old_planes<FIRST, COUNT>(slab, even, odd);
         each<COUNT>([&](auto k) {
             constexpr u32 K = decltype(k)::value;
             // the last one is the neighbour of the new plane before it
@@ -91,32 +102,37 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         __syncwarp();
         // while nothing else is under way that is not waited for soon
         if (FIRST == 0) reader.template advance<100>();
-        this->loader.template ask_old<FIRST>(slab + 1);
+        loader.template ask_old<FIRST>(slab + 1);
     }
     __device__ __forceinline__ void all() {
         static_assert(2 * PLANES == STAGES, "a slab is two batches");
-        this->start();
+        loader.template ask_old<0>(0);
+        loader.template ask_old<2>(0);
+        const u32 live = __ballot_sync(FULL, this->x_new);
 #pragma unroll 1
         for (u32 slab = 0; slab < SLABS; slab++) {
-            reader.template get<false>(this->even, __ballot_sync(FULL, this->x_new));
-            reader.template get<true>(this->odd);
+            // one copy of the code for all runs: instructions that are not in their cache cost more than moves
+#pragma unroll 1
+            for (u32 run = 0; run < 4; run++) {
+                PackedGroup group;
+                reader.template get<false>(group, run == 0 ? live : FULL);
+                staged[32 * (run < 2 ? run : run + slab % 2 * 2)] = group;
+            }
+            __syncwarp();
             batch<0>(slab);
             if (slab > 0) fresh_pair<0>(slab);
             batch<2>(slab);
-            if (LAG == 2) {
-                reader.template get<true>(third);
-                fresh_pair<2>(slab);
-            } else {
-                if (slab > 0) fresh_pair<2>(slab);
-                reader.template get<true>(third);
-            }
-            reader.template get<true>(fourth);
+            if (LAG == 2 || slab > 0) fresh_pair<2>(slab);
+            __syncwarp();
             result = advance<2 * STAGES>(result, plane_stride);
         }
+        if (threadIdx.x == 0) draw = draw_tile<T, SIDE, false>();
         // the last old plane
-        const u32 pair = fourth.pairs[2], next = fourth.pairs[3];
-        this->even.pairs[0] = __byte_perm(pair, next, 0x5410), this->odd.pairs[0] = __byte_perm(pair, next, 0x7632);
-        if (!this->x_new) stray |= this->symbol(this->even, 0) != 0 || this->symbol(this->even, 1) != 0;
+        const PackedGroup &fourth = later(SLABS - 1, 3);
+        const u32 pair = fourth.pairs[2], next = fourth.pairs[3], even = __byte_perm(pair, next, 0x5410);
+        staged[0].pairs[0] = even, staged[32].pairs[0] = __byte_perm(pair, next, 0x7632);
+        if (!this->x_new) stray |= even != (PackedGroup::BIAS | PackedGroup::BIAS << 16);
+        __syncwarp();
         old_planes<0, 1>(SLABS);
         reader.broken |= stray;
         if (LAG == 4) {
@@ -128,10 +144,10 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
 };
 
 // Bytes, threads and blocks of a multiprocessor as in codec/backend/cuda/pyramid/bands.rs.
-static_assert(BAND_BYTES<float, 32, false> == 33616, "bands.rs");
-static_assert(BAND_BYTES<float, 16, false> == 9328, "bands.rs");
-static_assert(BAND_BYTES<double, 32, false> == 50704, "bands.rs");
-static_assert(BAND_BYTES<double, 16, false> == 14512, "bands.rs");
+static_assert(BAND_BYTES<float, 32, false> == 58192, "bands.rs");
+static_assert(BAND_BYTES<float, 16, false> == 15472, "bands.rs");
+static_assert(BAND_BYTES<double, 32, false> == 75280, "bands.rs");
+static_assert(BAND_BYTES<double, 16, false> == 20656, "bands.rs");
 extern "C" __global__ void __launch_bounds__(256, 3) decode_bands_32_f32(const BandArguments<float> a) { each_band_tile<DecodeBands, float, 32, false>(a); }
 extern "C" __global__ void __launch_bounds__(64, 8) decode_bands_16_f32(const BandArguments<float> a) { each_band_tile<DecodeBands, float, 16, false>(a); }
 extern "C" __global__ void __launch_bounds__(256, 2) decode_bands_32_f64(const BandArguments<double> a) { each_band_tile<DecodeBands, double, 32, false>(a); }

@@ -7,16 +7,25 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
     using Base::PLANES;
     using Base::SLABS;
     typedef typename Base::Memory Memory;
+
+    EncodeLoader<T, SIDE> loader;
     GroupWriter writer;
+    // Symbols of a slab: of old planes' rows 0 and 2, rows 1 and 3.
+    Group even, odd;
+    // Of the next tile, for one thread.
+    u32 draw;
 
     __device__ __forceinline__ EncodeBands(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *buffer, u32 *slot)
-        : Base(a, memory, tile, entry, along_rows), writer(buffer, slot) {}
+        : Base(memory), writer(buffer, slot), draw(0) {
+        loader.template open<LAG>(a, memory, tile, entry, along_rows);
+    }
 
     static __device__ __forceinline__ void run(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *buffer) {
         const TileStream stream(a.groups, tile.number, 1 + threadIdx.x / 32);
         EncodeBands work(a, memory, tile, entry, along_rows, buffer, a.groups.slots + stream.slot);
         work.all();
         const u32 bytes = work.writer.finish();
+        if (threadIdx.x == 0) memory.next = tile_of_draw<T, SIDE, true>(work.draw, a.list_count);
         if (work.excess > 0 || work.writer.largest > 32767) memory.failed = 1;
         __syncthreads();
         if (!memory.failed) note_stream(a.groups, stream.number, stream.chunk, bytes, 0);
@@ -37,14 +46,15 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
     }
     __device__ __forceinline__ void all() {
         static_assert(PLANES == STAGES, "a batch is a slab");
-        this->start();
+        loader.template ask_old<LAG>(0);
+        loader.template ask_new<LAG>(0);
         // slab 0 puts runs of zeros in front of its own
         writer.at = 0 - LAG / 2;
 #pragma unroll 1
         for (u32 slab = 0; slab < SLABS; slab++) {
-            this->template old_planes<0, STAGES>(slab);
+            this->template old_planes<0, STAGES>(slab, even, odd);
             __syncwarp();
-            this->loader.template ask_old<0>(slab + 1);
+            loader.template ask_old<LAG>(slab + 1);
             copies_arrived_but<Base::UNDER_WAY>();
             __syncwarp();
             // of the slab before
@@ -55,25 +65,26 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
             }
             if (LAG == 2) fresh_pair<2>(slab, third);
             __syncwarp();
-            this->loader.template ask_new<LAG, 0>(slab + 1);
+            loader.template ask_new<LAG>(slab + 1);
             // two at a time: four take more registers and more code than they save
             if (LAG == 2) {
-                put<2, 1>({fourth, this->even});
-                put<2, 2>({this->odd, third});
+                put<2, 1>({fourth, even});
+                put<2, 2>({odd, third});
             } else {
                 put<2, 2>({third, fourth});
-                put<2, 0>({this->even, this->odd});
+                put<2, 0>({even, odd});
             }
             writer.drain();
         }
-        this->template old_planes<0, 1>(SLABS);
+        if (threadIdx.x == 0) draw = draw_tile<T, SIDE, true>();
+        this->template old_planes<0, 1>(SLABS, even, odd);
         Group group;
         if (LAG == 4) {
             fresh_pair<0>(SLABS, group);
             put<1, 1>({group});
         }
         fresh_plane<LAG - 2, 0>(SLABS, group);
-        group.q[4] = this->even.q[0], group.q[5] = this->odd.q[0], group.q[6] = this->even.q[1], group.q[7] = this->odd.q[1];
+        group.q[4] = even.q[0], group.q[5] = odd.q[0], group.q[6] = even.q[1], group.q[7] = odd.q[1];
         put<1, 1>({group});
     }
 };

@@ -79,14 +79,18 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
     Padded quantizers[Shape::BLOCKS];
     // Of the new nodes of an axis.
     T weights[SIDE / 2][8];
-    // The tile at hand cannot be done here.
-    u32 failed;
+    // The tile at hand cannot be done here; the next one; the points that weights are of.
+    u32 failed, next, points;
 
     __device__ __forceinline__ void clear() {
+        if (threadIdx.x == 0) points = ~0u;
         for (u32 i = threadIdx.x; i < 2 * BATCH<ENCODE> * ROWS; i += blockDim.x) rows[0][i] = 0;
     }
     // Quantizers and weights of a tile whose chunk chose so.
     __device__ __forceinline__ void fill(const BandArguments<T> &a, const BandTile &tile, Choice choice) {
+        if (threadIdx.x == 0) failed = 0;
+        // what the tile before had, and one quantizer for all
+        if (points == choice.points() && a.tier_count == 1) return;
         constexpr u32 EDGE = Shape::SLABS;
         const bool along_rows = choice.favoured() == 2;
         for (u32 i = threadIdx.x; i < Shape::BLOCKS; i += blockDim.x) {
@@ -94,50 +98,34 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
             const u64 from = ((u64)(tile.at[0] / 8 + z) * a.blocks[1] + tile.at[1] / 8 + y) * a.blocks[2] + tile.at[2] / 8 + i % EDGE;
             quantizers[i].of = a.quantizers[a.tier_count == 1 ? 0 : a.tiers[from]];
         }
-        if (threadIdx.x == 0) failed = 0;
         const T *of_points = a.weights + choice.points() * MOST_POINTS * (SIDE / 2);
         for (u32 i = threadIdx.x; i < MOST_POINTS * (SIDE / 2); i += blockDim.x) weights[i / MOST_POINTS][i % MOST_POINTS] = of_points[i];
     }
 };
 
-// Words of a warp behind that, for its stream, and all shared memory of a block.
-template <bool ENCODE> constexpr u32 BAND_WORDS = ENCODE ? WRITER_WORDS : READER_WORDS + 4;
+// Runs of which a warp has the groups at hand, decoding: those of a slab, and the last two of the slab before.
+constexpr u32 STAGED_RUNS = 6;
+// Words of a warp behind that, for its stream and these, and all shared memory of a block.
+template <bool ENCODE> constexpr u32 BAND_WORDS = ENCODE ? WRITER_WORDS : READER_WORDS + 4 + STAGED_RUNS * 32 * (GROUP_NODES / 2);
 template <class T, u32 SIDE, bool ENCODE>
 constexpr u32 BAND_BYTES = (u32)sizeof(BandMemory<T, SIDE, ENCODE>) + BandShape<SIDE>::WARPS * 4 * BAND_WORDS<ENCODE>;
 
-// The values of a tile on their way to shared memory, a batch after the other. A warp asks for its own rows only.
-template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
+// The nodes of S(1) of a tile on their way to shared memory, decoding, a batch of old planes after the other. A warp asks for its own rows only.
+template <class T, u32 SIDE> struct DecodeLoader {
     typedef BandShape<SIDE> Shape;
-    typedef BandMemory<T, SIDE, ENCODE> Memory;
-    typedef BandStage<T, SIDE, ENCODE> Stage;
-    static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
-    static constexpr u32 OLD = Shape::OLD, FRESH = Stage::VALUES;
+    typedef BandMemory<T, SIDE, false> Memory;
+    typedef BandStage<T, SIDE, false> Stage;
+    static constexpr u32 OLD = Shape::OLD;
 
-    Memory &memory;
-    // The lane's first piece of a plane, and its first node of S(1), both in the first stage.
-    T *piece, *node;
-    // The piece of the next old and the next new plane; the node of the first old row of plane 0.
-    const T *old, *fresh, *coarse;
-    u64 pair_stride, turn_stride;
+    // The lane's first node in the first stage; that of the first old row of the next plane.
+    T *node;
+    const T *coarse;
     // From that node to the next old row's and to the next old plane's.
     u32 coarse_row, coarse_stride;
-    // All rows begin at multiples of 16 bytes; there is a node of S(1) at the lane's x, and one in the last row.
-    bool aligned, owns, owns_last;
+    // There is a node of S(1) at the lane's x, and one in the last row.
+    bool owns, owns_last;
 
-    __device__ __forceinline__ BandLoader(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows) : memory(memory) {
-        const u64 plane = (u64)a.n[1] * a.n[2], row_stride = along_rows ? plane : a.n[2];
-        pair_stride = 2 * (along_rows ? a.n[2] : plane);
-        turn_stride = row_stride * (32 / PIECES);
-        keep(pair_stride);
-        const u32 first = threadIdx.x / 32 * (32 * TURNS) + threadIdx.x % 32;
-        piece = memory.stages[0].old + (ENCODE ? first * VECTOR : 0);
-        if (ENCODE) {
-            old = a.values + tile.at[0] * plane + (u64)tile.at[1] * a.n[2] + tile.at[2] + first / PIECES * row_stride + first % PIECES * VECTOR;
-            fresh = old + pair_stride / 2;
-            keep_global(old);
-            keep_global(fresh);
-            aligned = a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0;
-        }
+    __device__ __forceinline__ DecodeLoader(const BandArguments<T> &a, Memory &memory, u32 entry, bool along_rows) {
         const u32 x = threadIdx.x % SIDE, quad = threadIdx.x / SIDE, column = (x + 1) / 2;
         coarse_row = along_rows ? OLD * OLD : OLD;
         owns = x % 2 == 0 || x == SIDE - 1, owns_last = owns && quad == SIDE / BAND_ROWS - 1;
@@ -147,33 +135,12 @@ template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
         coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
         keep_global(coarse);
     }
-    template <bool ALIGNED> __device__ __forceinline__ void copy(T *to, const T *from) const {
-#pragma unroll
-        for (u32 i = 0; i < TURNS; i++) {
-            if (ALIGNED) {
-                copy_ahead<16>(to + 32 * VECTOR * i, from + turn_stride * i);
-            } else {
-#pragma unroll 1
-                for (u32 m = 0; m < VECTOR; m++) copy_ahead<sizeof(T)>(to + 32 * VECTOR * i + m, from + turn_stride * i + m);
-            }
-        }
-    }
-    // Asks for the old planes of a batch and their nodes of S(1).
+    // Asks for the nodes of the old planes of a batch.
     template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
-        if (!ENCODE || aligned) ask_for_old<FIRST, true>(slab);
-        else ask_for_old<FIRST, false>(slab);
-        copies_together();
-    }
-    template <u32 FIRST, bool ALIGNED> __device__ __forceinline__ void ask_for_old(u32 slab) {
-        each<BATCH<ENCODE>>([&](auto k) {
+        each<BATCH<false>>([&](auto k) {
             constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
             // the last one is alone in its slab
             if (K > 0 && slab == Shape::SLABS) return;
-            if (ENCODE) {
-                // and the neighbour of the new plane before it
-                copy<ALIGNED>(piece + AT, K == 0 && slab == Shape::SLABS ? old - pair_stride / 2 : old);
-                old += pair_stride;
-            }
             if (owns) {
                 copy_ahead<sizeof(T)>(node + AT, coarse);
                 copy_ahead<sizeof(T)>(node + AT + OLD, advance<1>(coarse, coarse_row));
@@ -181,20 +148,100 @@ template <class T, u32 SIDE, bool ENCODE> struct BandLoader {
             }
             coarse = advance<1>(coarse, coarse_stride);
         });
-    }
-    // Asks for the new planes that a batch does.
-    template <u32 LAG, u32 FIRST> __device__ __forceinline__ void ask_new(u32 slab) {
-        if (!ENCODE) return;
-        if (aligned) ask_for_new<LAG, FIRST, true>(slab);
-        else ask_for_new<LAG, FIRST, false>(slab);
         copies_together();
     }
-    template <u32 LAG, u32 FIRST, bool ALIGNED> __device__ __forceinline__ void ask_for_new(u32 slab) {
-        each<BATCH<ENCODE>>([&](auto k) {
-            constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
-            if ((K < LAG && slab == 0) || (K + 1 >= LAG && slab == Shape::SLABS)) return;
-            copy<ALIGNED>(piece + AT + FRESH, fresh);
-            fresh += pair_stride;
-        });
+};
+
+// The same for encoding, where the frame's values come too, a slab's at a time.
+template <class T, u32 SIDE> struct EncodeLoader {
+    typedef BandShape<SIDE> Shape;
+    typedef BandMemory<T, SIDE, true> Memory;
+    typedef BandStage<T, SIDE, true> Stage;
+    static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
+    static constexpr u32 OLD = Shape::OLD, FRESH = Stage::VALUES, STAGE = sizeof(Stage) / sizeof(T);
+
+    // The lane's first piece of a plane, and its first node of S(1), both in the first stage.
+    T *piece, *node;
+    // The piece of the first new plane of the slab to be asked for; the node of the first old row of its first old plane.
+    const T *values, *coarse;
+    // From a plane and from a turn's rows to the next, and the same for nodes of S(1).
+    u32 stride, turn_stride, coarse_row, coarse_stride;
+    // All rows begin at multiples of 16 bytes; there is a node of S(1) at the lane's x, and one in the last row.
+    bool aligned, owns, owns_last;
+
+    // LAG: old planes that a new one waits for.
+    template <u32 LAG> __device__ __forceinline__ void open(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows) {
+        const u64 plane = (u64)a.n[1] * a.n[2];
+        const u32 row_stride = along_rows ? (u32)plane : a.n[2];
+        stride = along_rows ? a.n[2] : (u32)plane;
+        turn_stride = row_stride * (32 / PIECES);
+        keep(stride);
+        const u32 first = threadIdx.x / 32 * (32 * TURNS) + threadIdx.x % 32;
+        piece = memory.stages[0].old + first * VECTOR;
+        // it may begin before the frame
+        values = a.values + tile.at[0] * plane + (u64)tile.at[1] * a.n[2] + tile.at[2] + (u64)(first / PIECES) * row_stride + first % PIECES * VECTOR -
+                 (u64)(2 * LAG - 1) * stride;
+        keep_global(values);
+        aligned = a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0;
+        const u32 x = threadIdx.x % SIDE, quad = threadIdx.x / SIDE, column = (x + 1) / 2;
+        coarse_row = along_rows ? OLD * OLD : OLD;
+        owns = x % 2 == 0 || x == SIDE - 1, owns_last = owns && quad == SIDE / BAND_ROWS - 1;
+        node = memory.stages[0].coarse + 2 * quad * OLD + column;
+        coarse_stride = along_rows ? OLD : OLD * OLD;
+        keep(coarse_row);
+        keep(coarse_stride);
+        coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
+        keep_global(coarse);
+    }
+    // COUNT planes, from each to the one after the next, to stages from `to` on.
+    template <u32 COUNT> __device__ __forceinline__ void copy(T *to, const T *from) const {
+        if (aligned) {
+            each<COUNT>([&](auto k) {
+                constexpr u32 K = decltype(k)::value;
+                const T *const plane = advance<2 * K>(from, stride);
+                copy_ahead<16>(to + K * STAGE, plane);
+                if (TURNS > 1) copy_ahead<16>(to + K * STAGE + 32 * VECTOR, advance<1>(plane, turn_stride));
+            });
+        } else {
+#pragma unroll 1
+            for (u32 i = 0; i < COUNT * TURNS * VECTOR; i++) {
+                const u32 at = i % VECTOR, turn = i / VECTOR % TURNS, k = i / VECTOR / TURNS;
+                copy_ahead<sizeof(T)>(to + k * STAGE + turn * (32 * VECTOR) + at, from + 2 * k * (u64)stride + turn * (u64)turn_stride + at);
+            }
+        }
+    }
+    // Asks for an old plane's nodes of S(1), which go to stage K.
+    template <u32 K> __device__ __forceinline__ void ask_nodes(const T *from) const {
+        copy_ahead_if<sizeof(T), K * sizeof(Stage)>(owns, node, from);
+        copy_ahead_if<sizeof(T), K * sizeof(Stage) + OLD * sizeof(T)>(owns, node, advance<1>(from, coarse_row));
+        copy_ahead_if<sizeof(T), K * sizeof(Stage) + 2 * OLD * sizeof(T)>(owns_last, node, advance<2>(from, coarse_row));
+    }
+    // Asks for the old planes of a slab; behind the last one there is one more.
+    template <u32 LAG> __device__ __forceinline__ void ask_old(u32 slab) {
+        if (slab < Shape::SLABS) {
+            copy<STAGES>(piece, advance<2 * LAG - 1>(values, stride));
+            ask_nodes<0>(coarse);
+            ask_nodes<1>(advance<1>(coarse, coarse_stride));
+            ask_nodes<2>(advance<2>(coarse, coarse_stride));
+            ask_nodes<3>(advance<3>(coarse, coarse_stride));
+            coarse = advance<4>(coarse, coarse_stride);
+        } else {
+            // it is the neighbour of the new plane before it
+            copy<1>(piece, advance<2 * LAG - 2>(values, stride));
+            ask_nodes<0>(coarse);
+        }
+        copies_together();
+    }
+    // Asks for the new planes that a slab does.
+    template <u32 LAG> __device__ __forceinline__ void ask_new(u32 slab) {
+        if (slab == 0) {
+            if (LAG == 2) copy<2>(piece + FRESH + 2 * STAGE, advance<4>(values, stride));
+        } else if (slab < Shape::SLABS) {
+            copy<STAGES>(piece + FRESH, values);
+        } else {
+            copy<LAG - 1>(piece + FRESH, values);
+        }
+        values = advance<8>(values, stride);
+        copies_together();
     }
 };

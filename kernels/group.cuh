@@ -213,7 +213,7 @@ struct Group {
 };
 
 // Eight symbols in four registers, each more by BIAS than it is.
-struct PackedGroup {
+struct __align__(16) PackedGroup {
     static constexpr u32 BIAS = 32768;
     u32 pairs[GROUP_NODES / 2];
 

@@ -32,10 +32,10 @@ const KERNELS: [BandKernel; 8] = [
     BandKernel { encode: true, side: 16, dtype: DType::F32, name: "encode_bands_16_f32", shared: 22736, threads: 64, blocks: 8 },
     BandKernel { encode: true, side: 32, dtype: DType::F64, name: "encode_bands_32_f64", shared: 145552, threads: 256, blocks: 1 },
     BandKernel { encode: true, side: 16, dtype: DType::F64, name: "encode_bands_16_f64", shared: 39312, threads: 64, blocks: 5 },
-    BandKernel { encode: false, side: 32, dtype: DType::F32, name: "decode_bands_32_f32", shared: 33616, threads: 256, blocks: 3 },
-    BandKernel { encode: false, side: 16, dtype: DType::F32, name: "decode_bands_16_f32", shared: 9328, threads: 64, blocks: 8 },
-    BandKernel { encode: false, side: 32, dtype: DType::F64, name: "decode_bands_32_f64", shared: 50704, threads: 256, blocks: 2 },
-    BandKernel { encode: false, side: 16, dtype: DType::F64, name: "decode_bands_16_f64", shared: 14512, threads: 64, blocks: 5 },
+    BandKernel { encode: false, side: 32, dtype: DType::F32, name: "decode_bands_32_f32", shared: 58192, threads: 256, blocks: 3 },
+    BandKernel { encode: false, side: 16, dtype: DType::F32, name: "decode_bands_16_f32", shared: 15472, threads: 64, blocks: 8 },
+    BandKernel { encode: false, side: 32, dtype: DType::F64, name: "decode_bands_32_f64", shared: 75280, threads: 256, blocks: 2 },
+    BandKernel { encode: false, side: 16, dtype: DType::F64, name: "decode_bands_16_f64", shared: 20656, threads: 64, blocks: 5 },
 ];
 
 /// Of tiles of `side`: the kernel that encodes them, or the one that decodes them.

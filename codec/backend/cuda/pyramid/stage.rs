@@ -70,6 +70,10 @@ impl<T: Real> Stage<T> {
     }
     /// The kernels of bands for them, if there are any.
     pub fn bands(&self, gpu: &Gpu) -> Result<Option<Bands>> {
+        // they count the nodes of eight planes in 32 bits
+        if self.n[1] * self.n[2] >= 1 << 29 {
+            return Ok(None);
+        }
         self.whole_tile().map_or(Ok(None), |(tile, whole)| Bands::new(gpu, tile, whole))
     }
     pub fn whole_tile(&self) -> Option<(&TilePlan<T>, &WholeTiles)> {
