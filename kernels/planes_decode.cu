@@ -1,6 +1,9 @@
 // The planes coder, decoding: where each tile's planes stand; then whole tiles from planes to values in one kernel, symbols of the others.
 #include "planes_tile.cuh"
 
+// Warps of the block that takes a chunk: a thread a tile.
+constexpr u32 PARSE_WARPS = CHUNK_TILES / 32;
+
 // Sequential bits of a chunk are trusted only inside it.
 struct Bytes {
     const u8 *at;
@@ -16,61 +19,88 @@ __device__ __forceinline__ u32 exact_nodes(const u32 *planes, u32 group, u32 nod
     return nodes >= GROUP * (group + 1) ? all : all & ((1u << (nodes % GROUP)) - 1);
 }
 
+// The sum of what the threads before this one have, and of what all have: one barrier, and `sums` of its own, a word a warp, for each call.
+__device__ __forceinline__ u32 scan_block(u32 value, u32 *sums, u32 &total) {
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    u32 sum = value;
+#pragma unroll
+    for (u32 by = 1; by < 32; by *= 2) {
+        const u32 other = __shfl_up_sync(FULL, sum, by);
+        sum += lane >= by ? other : 0;
+    }
+    if (lane == 31) sums[warp] = sum;
+    __syncthreads();
+    const u32 of_warp = lane < PARSE_WARPS ? sums[lane] : 0;
+    total = __reduce_add_sync(FULL, of_warp);
+    return __reduce_add_sync(FULL, lane < warp ? of_warp : 0) + sum - value;
+}
+// Whether a thread of the block has it.
+__device__ __forceinline__ bool any_of_block(bool has, u32 *sums) {
+    const bool of_warp = __any_sync(FULL, has);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = of_warp;
+    __syncthreads();
+    const u32 lane = threadIdx.x % 32;
+    return __any_sync(FULL, lane < PARSE_WARPS && sums[lane]);
+}
+
 // A block a chunk, a thread a tile: its record. Damage is noted in the chunk.
-extern "C" __global__ void __launch_bounds__(512) parse_planes(const PlanesArguments a) {
+extern "C" __global__ void __launch_bounds__(32 * PARSE_WARPS, 4) parse_planes(const PlanesArguments a) {
+    __shared__ u32 sums[5][PARSE_WARPS];
     Chunk &chunk = a.chunks[blockIdx.x];
     const Bytes bytes = {a.output + chunk.offset, chunk.bytes};
     const u32 t = threadIdx.x, tiles = chunk.tile_end - chunk.tile, number = chunk.tile + t;
-    const u32 head = bytes.word(0), flags = head >> 8 & 0xff;
+    const u32 nodes = t < tiles ? a.shape_nodes[a.tiles[number].shape] : 0;
+    const u32 head = bytes.word(0), flags = head >> 8 & 0xff, map = bytes.word(1 + t / 32);
     bool bad = chunk.bytes < 4 || chunk.bytes % 4 != 0 || head >> 16 != 0 || flags > 2 || (flags == ALL_ZERO && chunk.bytes != 4);
     const bool zero = flags == ALL_ZERO || bad;
-    const u32 map_word = zero ? 0 : bytes.word(1 + t / 32);
+    const u32 map_word = zero ? 0 : map;
     const bool with = t < tiles && (map_word >> (t % 32) & 1);
     // bits beyond the last tile
     if (t >= tiles && t / 32 <= (tiles - 1) / 32 && (map_word >> (t % 32) & 1)) bad = true;
-    const u32 nodes = t < tiles ? a.shape_nodes[a.tiles[number].shape] : 0;
     const u32 size = with ? mask_bytes(nodes) : 0;
-    u64 total;
-    const u32 mask_at = 4 + 4 * ((tiles + 31) / 32) + (u32)scan_all(size, total);
-    const u32 masks = (u32)total;
+    u32 masks, groups, all_words;
+    const u32 mask_at = 4 + 4 * ((tiles + 31) / 32) + scan_block(size, sums[0], masks);
     u32 mask = with ? bytes.byte(mask_at) | (size > 1 ? bytes.byte(mask_at + 1) << 8 : 0) : 0;
     if (with && (mask == 0 || mask >> ((nodes + GROUP - 1) / GROUP) != 0)) bad = true, mask = 0;
-    const u32 group = (u32)scan_all(__popc(mask), total), groups = (u32)total;
+    const u32 group = scan_block(__popc(mask), sums[1], groups);
     const Layout before(tiles, Counts(counts_of(0, groups, masks)));
     u64 nibbles = 0;
     u32 words = 0;
+    // only groups of 16 planes have exact nodes
+    bool wide = false;
     // the nibbles of this tile, spread over its groups
     const u32 word = before.widths / 4 + group / 8, shift = group % 8 * 4;
     const u32 packed[3] = {bytes.word(word), bytes.word(word + 1), bytes.word(word + 2)};
     u64 rest_nibbles = mask ? __funnelshift_r(packed[0], packed[1], shift) | (u64)__funnelshift_r(packed[1], packed[2], shift) << 32 : 0;
     for (u32 rest = mask; rest; rest &= rest - 1, rest_nibbles >>= 4) {
-        nibbles |= (rest_nibbles & 15) << (4 * (__ffs((i32)rest) - 1));
-        words += (u32)(rest_nibbles & 15) + 1;
+        const u32 less = (u32)rest_nibbles & 15;
+        nibbles |= (u64)less << (4 * (__ffs((i32)rest) - 1));
+        words += less + 1;
+        wide |= less == 15;
     }
     // padding
     if (!zero && t < before.widths - before.masks - masks && bytes.byte(before.masks + masks + t) != 0) bad = true;
     if (!zero && t < before.planes - before.widths - (groups + 1) / 2 && bytes.byte(before.widths + (groups + 1) / 2 + t) != 0) bad = true;
     if (!zero && t == 0 && groups % 2 && bytes.byte(before.widths + groups / 2) >> 4 != 0) bad = true;
-    const u32 start = (u32)scan_all(words, total);
-    const u64 exact_place = before.planes + 4 * total;
+    const u32 start = scan_block(words, sums[2], all_words);
+    const u64 exact_place = before.planes + 4 * (u64)all_words;
     const bool inside = zero || exact_place <= chunk.bytes;
     // the first word of the planes in the whole output
     const u32 planes = (u32)((chunk.offset + before.planes) / 4) + start;
-    u32 exact = 0;
-    for (u32 rest = inside ? mask : 0, at = planes; rest; rest &= rest - 1) {
+    u32 exact = 0, all_exact;
+    for (u32 rest = wide && inside ? mask : 0, at = planes; rest; rest &= rest - 1) {
         const u32 g = __ffs((i32)rest) - 1, width = (u32)(nibbles >> (4 * g)) % 16 + 1;
         if (width == 16) exact += __popc(exact_nodes((const u32 *)a.output + at, g, nodes));
         at += width;
     }
-    const u32 exact_before = (u32)scan_all(exact, total);
-    bad |= !inside || (!zero && (total > 0) != (flags == HAS_EXACT));
-    bad |= !zero && inside && exact_place + total * a.value_bytes != chunk.bytes;
+    const u32 exact_before = scan_block(exact, sums[3], all_exact);
+    bad |= !inside || (!zero && (all_exact > 0) != (flags == HAS_EXACT));
+    bad |= !zero && inside && exact_place + (u64)all_exact * a.value_bytes != chunk.bytes;
     // nothing is read of a damaged chunk
-    u64 damage;
-    scan_all(bad, damage);
-    if (t == 0 && damage > 0) chunk.error = 1;
+    const bool sound = !any_of_block(bad, sums[4]);
+    if (t == 0 && !sound) chunk.error = 1;
     if (t >= tiles) return;
-    const bool sound = damage == 0, slow = sound && exact > 0;
+    const bool slow = sound && exact > 0;
     a.records[number] = {planes, sound ? mask | words << WORDS_AT | (slow ? NOT_ALL_QUANTIZED : 0) : 0, nibbles};
     a.exact_at[number] = (u32)((chunk.offset + exact_place) / 4) + exact_before * (a.value_bytes / 4);
     // the host has noted the array in place of a stream
@@ -134,6 +164,7 @@ __device__ __forceinline__ u32 take_planes(const u32 *staged, const TileRecord &
     const u32 before = scan_tile(width[0] | width[1] << 16, total);
     const u32 *planes = staged + tile * TILE_WORDS;
     const u32 *from[2] = {planes + (before & 0xffff), planes + (total & 0xffff) + (before >> 16)};
+    // numbers of two bytes
     const bool wide = __any_sync(FULL, max(width[0], width[1]) > 8);
     u32 plane[2][8];
 #pragma unroll
@@ -176,8 +207,12 @@ template <class T> __device__ __forceinline__ void store_tile(const WholeArgumen
     T *to = a.result + ((i64)quad.at[0] - a.lo[0]) * (i64)plane + ((i64)quad.at[1] - a.lo[1]) * (i64)nx + (x - a.lo[2]);
     const bool whole = quad.at[0] >= a.lo[0] && quad.at[0] + SIDE <= a.hi[0] && quad.at[1] >= a.lo[1] && quad.at[1] + SIDE <= a.hi[1];
     if (whole) {
+        // one instruction a row, and two a plane
 #pragma unroll
-        for (u32 i = 0; i < SIDE * SIDE; i++) to[i / SIDE * plane + (u64)(i % SIDE) * nx] = v[i];
+        for (u32 z = 0; z < SIDE; z++, to += plane) {
+            keep_global(to);
+            unroll<SIDE>([&](auto y) { *advance<decltype(y)::value>(to, nx) = v[z * SIDE + decltype(y)::value]; });
+        }
         return;
     }
     if (quad.at[0] >= a.hi[0] || quad.at[1] >= a.hi[1]) return;
@@ -218,7 +253,8 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
     SHARED_MEMORY(shared);
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     char *memory = shared + warp * WARP_BYTES;
-    const LastAxis<T> last(a.weights);
+    __shared__ __align__(16) T last_weights[LastAxis<T>::WEIGHTS];
+    const LastAxis<T> last(a.weights, last_weights);
     const Sweep<T> sweep = {a.weights, last};
     const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
     const PlanesAhead planes(a.planes, shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES) + warp * PlanesAhead::BYTES);
@@ -268,5 +304,5 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4) decode_whole_f32(const WholeArguments<float> a) { decode_whole<float>(a); }
+extern "C" __global__ void __launch_bounds__(128, 5) decode_whole_f32(const WholeArguments<float> a) { decode_whole<float>(a); }
 extern "C" __global__ void __launch_bounds__(128, 2) decode_whole_f64(const WholeArguments<double> a) { decode_whole<double>(a); }

@@ -1,10 +1,14 @@
 // The planes coder, encoding: whole tiles from values to planes in one kernel; other tiles from their symbols.
 #include "planes_tile.cuh"
 
+// Rows of the next four tiles that wait in shared memory.
+constexpr u32 STAGED_ROWS = 48;
+
 // Rounds like Real<T>::ROUNDER, to numbers whose low bits are those of the symbol plus PAIR_BIAS.
 template <class T> constexpr T BIASED_ROUNDER = Real<T>::ROUNDER + (T)PAIR_BIAS;
 
-template <class T> struct Quantize {
+// CHECKED: numbers may be too large for a symbol; else the host has ruled it out.
+template <class T, bool CHECKED> struct Quantize {
     const Quantizer<T> &z;
     u16 *symbols;
     // All nodes so far have a symbol and keep their tolerance.
@@ -17,7 +21,7 @@ template <class T> struct Quantize {
         const T rounded = R::add(R::mul(R::sub(v, p), z.inverse), BIASED_ROUNDER<T>);
         const T steps = R::sub(rounded, BIASED_ROUNDER<T>);
         const T r = R::fma(steps, z.step, p);
-        fits = fits & (R::abs(steps) <= (T)32767) & (R::abs(R::sub(v, r)) <= z.check);
+        fits = fits & (!CHECKED || R::abs(steps) <= (T)32767) & (R::abs(R::sub(v, r)) <= z.check);
         if (EVERY || valid) (symbols + rank)[ROW] = (u16)R::bits(rounded);
         v = r;
     }
@@ -55,7 +59,7 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
     const u32 before = scan_tile(width[0] | width[1] << 16, total);
     const u32 words = (total & 0xffff) + (total >> 16);
     const u32 starts[2] = {before & 0xffff, (total & 0xffff) + (before >> 16)};
-    const bool wide = __any_sync(FULL, max(width[0], width[1]) > 8);
+    const bool wide[2] = {__any_sync(FULL, width[0] > 8) != 0, __any_sync(FULL, width[1] > 8) != 0};
     // the tiles' planes follow each other
     u32 own_start = 0, all = 0;
 #pragma unroll
@@ -76,7 +80,7 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
         for (u32 b = 0; b < 8; b++) {
             if (b < width[k]) staged[starts[k] + b] = plane[b];
         }
-        if (!wide) continue;
+        if (!wide[k]) continue;
         bytes_of<true>(symbols[k], plane);
         transpose(plane);
 #pragma unroll
@@ -103,47 +107,70 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
     }
 }
 
-// The values of the warp's four tiles in shared memory, a row of 32 after the other: asked for ahead. Accesses of 16 bytes where rows allow them.
+// The values of the warp's four tiles, asked for ahead: a row of 32 after the other in shared memory. The last ones are only brought to L2, so that
+// there is room for one more block. Accesses of 16 bytes where rows allow them.
 template <class T> struct Rows {
     const WholeArguments<T> &a;
     T *memory;
     // All rows start at multiples of 16 bytes.
     const bool aligned;
     static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = 32 / VECTOR;
+    // Bytes that one request brings to L2, and such pieces of the last rows.
+    static constexpr u32 REACH = 64, LAST_PIECES = (SIDE * SIDE - STAGED_ROWS) * 32 * sizeof(T) / REACH;
 
     __device__ __forceinline__ Rows(const WholeArguments<T> &a, T *memory) : a(a), memory(memory), aligned(a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0) {}
+    __device__ __forceinline__ const T *corner(const Quad &quad) const { return a.values + ((u64)quad.at[0] * a.n[1] + quad.at[1]) * a.n[2] + quad.at[2]; }
     __device__ __forceinline__ void ask(const Quad &quad) const {
         const u32 lane = threadIdx.x % 32;
         const u64 plane = (u64)a.n[1] * a.n[2];
-        const T *corner = a.values + ((u64)quad.at[0] * a.n[1] + quad.at[1]) * a.n[2] + quad.at[2];
         if (aligned) {
             const u32 piece = lane % PIECES;
-            const T *from = corner + min(VECTOR * piece, quad.count() * SIDE - VECTOR);
+            const T *from = corner(quad) + min(VECTOR * piece, quad.count() * SIDE - VECTOR);
 #pragma unroll
-            for (u32 i = 0; i < SIDE * SIDE * PIECES / 32; i++) {
+            for (u32 i = 0; i < STAGED_ROWS * PIECES / 32; i++) {
                 const u32 row = i * (32 / PIECES) + lane / PIECES;
                 copy_ahead<16>(memory + 32 * row + VECTOR * piece, from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2]);
             }
         } else {
-            const T *from = corner + quad.lane();
+            const T *from = corner(quad) + quad.lane();
 #pragma unroll
-            for (u32 row = 0; row < SIDE * SIDE; row++) copy_ahead<sizeof(T)>(memory + 32 * row + lane, from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2]);
+            for (u32 row = 0; row < STAGED_ROWS; row++) copy_ahead<sizeof(T)>(memory + 32 * row + lane, from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2]);
+        }
+    }
+    __device__ __forceinline__ void ask_last(const Quad &quad) const {
+        const u64 plane = (u64)a.n[1] * a.n[2];
+        const T *from = corner(quad);
+#pragma unroll
+        for (u32 i = 0; i < LAST_PIECES; i += 32) {
+            const u32 piece = i + threadIdx.x % 32, row = STAGED_ROWS + piece / (LAST_PIECES / (SIDE * SIDE - STAGED_ROWS));
+            const u32 x = piece % (32 * sizeof(T) / REACH) * (REACH / sizeof(T));
+            fetch_to_l2(from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2] + min(x, quad.count() * SIDE - 1));
+        }
+    }
+    __device__ __forceinline__ void load_last(const Quad &quad, T (&v)[SIDE * SIDE]) const {
+        const u64 plane = (u64)a.n[1] * a.n[2];
+        const T *from = corner(quad) + quad.lane() + STAGED_ROWS / SIDE * plane;
+#pragma unroll
+        for (u32 z = STAGED_ROWS / SIDE; z < SIDE; z++, from += plane) {
+            keep_global(from);
+            unroll<SIDE>([&](auto y) { v[z * SIDE + decltype(y)::value] = *advance<decltype(y)::value>(from, a.n[2]); });
         }
     }
     __device__ __forceinline__ void take(T (&v)[SIDE * SIDE]) const {
 #pragma unroll
-        for (u32 i = 0; i < SIDE * SIDE; i++) v[i] = memory[32 * i + threadIdx.x % 32];
+        for (u32 i = 0; i < STAGED_ROWS; i++) v[i] = memory[32 * i + threadIdx.x % 32];
     }
 };
 
-template <class T> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
+template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
     SHARED_MEMORY(shared);
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     char *memory = shared + warp * WARP_BYTES;
-    const LastAxis<T> last(a.weights);
+    __shared__ __align__(16) T last_weights[LastAxis<T>::WEIGHTS];
+    const LastAxis<T> last(a.weights, last_weights);
     const Sweep<T> sweep = {a.weights, last};
     const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
-    const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * SIDE * SIDE);
+    const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * STAGED_ROWS);
     const u32 first = blockIdx.x * PLANES_WARPS + warp, step = gridDim.x * PLANES_WARPS;
     const u32 count = first < a.list_count ? (a.list_count - first + step - 1) / step : 0;
     if (count > 0) {
@@ -151,6 +178,7 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
         const Quad quad = a.list[first];
         if (lane == 0) ahead.quads[0] = quad;
         rows.ask(quad);
+        rows.ask_last(quad);
         ahead.ask_corners(quad);
     }
     // the warps of a block stay together, so that they share what the instruction cache holds
@@ -161,14 +189,16 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
         T v[SIDE * SIDE];
         copies_arrived();
         __syncwarp();
+        const Quad quad = ahead.quads[i % 2];
+        rows.load_last(quad, v);
         rows.take(v);
         ahead.take_corners(v);
-        const Quad quad = ahead.quads[i % 2];
         const u32 chunk = a.planes.tiles[quad.number()].chunk;
         __syncwarp();
         if (i + 1 < count) {
             const Quad next = ahead.quads[(i + 1) % 2];
             rows.ask(next);
+            rows.ask_last(next);
             ahead.ask_corners(next);
             ahead.ask_quad(i, first + (i + 2) * step);
         }
@@ -176,7 +206,7 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
         u16 *symbols = (u16 *)(memory + lane / SIDE * SYMBOL_BYTES);
         // what fills the last group up
         symbols[TILE_SYMBOLS - SIDE + last.x] = PAIR_BIAS;
-        Quantize<T> op = {z, symbols, true};
+        Quantize<T, CHECKED> op = {z, symbols, true};
         sweep.run(v, op);
         const u32 failed = __ballot_sync(FULL, !op.fits);
         u32 out = 0;
@@ -231,5 +261,7 @@ extern "C" __global__ void __launch_bounds__(128) pack_planes(const PlanesArgume
     each_other_tile(a, [&](u32 tile) { pack_tile(a, tile); });
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4) encode_whole_f32(const WholeArguments<float> a) { encode_whole<float>(a); }
-extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_f64(const WholeArguments<double> a) { encode_whole<double>(a); }
+extern "C" __global__ void __launch_bounds__(128, 5) encode_whole_f32(const WholeArguments<float> a) { encode_whole<float, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 5) encode_whole_small_f32(const WholeArguments<float> a) { encode_whole<float, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_f64(const WholeArguments<double> a) { encode_whole<double, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_small_f64(const WholeArguments<double> a) { encode_whole<double, false>(a); }

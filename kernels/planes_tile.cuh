@@ -87,19 +87,37 @@ template <u32 STEP, class T> __device__ __forceinline__ T weight(const AxisWeigh
     else return w.step2[0][k];
 }
 
+// The value of the lane BY places before (BY < 0: behind) among the SIDE lanes of a tile; its own where there is none.
+template <i32 BY, class T> __device__ __forceinline__ T neighbour(T v) {
+#ifdef BLOCKMGARD_EMULATOR
+    const i32 lane = (i32)(threadIdx.x % SIDE) - BY;
+    return __shfl_sync(FULL, v, lane < 0 || lane >= (i32)SIDE ? threadIdx.x % SIDE : (u32)lane, SIDE);
+#else
+    if constexpr (BY > 0) return __shfl_up_sync(FULL, v, BY, SIDE);
+    else return __shfl_down_sync(FULL, v, -BY, SIDE);
+#endif
+}
+
 // What a lane knows of its position on the last axis.
 template <class T> struct LastAxis {
     u32 x;
-    // In step 0: the lanes that hold the nodes around, and their weights; weights in step 1. Of new nodes.
-    u32 from[4];
-    T step0[4], step1[3];
+    // Of a new node of step 0 the lane with the last of the nodes around it.
+    u32 behind;
+    // In shared memory, since registers are short: the lane's weights in step 0, for the nodes that are 3 and 1 before it and 1 and 3 (or the last)
+    // behind it, and in step 1. Only those of new nodes mean anything.
+    const T *weights;
+    static constexpr u32 WEIGHTS = SIDE * 8;
 
-    __device__ __forceinline__ LastAxis(const AxisWeights<T> &w) : x(threadIdx.x % SIDE) {
+    // All warps of a block write the same.
+    __device__ __forceinline__ LastAxis(const AxisWeights<T> &w, T *memory) : x(threadIdx.x % SIDE), behind(min(x + 3, SIDE - 1)) {
+        T *own = memory + 8 * x;
         const u32 fine = x == 5 ? 2 : x / 2 % 2, middle = x == 6;
+        // nothing is 3 before node 1, and the weight of what would be its fourth node is 0
 #pragma unroll
-        for (u32 k = 0; k < 4; k++) from[k] = min((x == 5 ? 2 : 0) + 2 * k, SIDE - 1), step0[k] = w.step0[fine][k];
+        for (u32 k = 0; k < 4; k++) own[k] = x != 1 ? w.step0[fine][k] : k > 0 ? w.step0[0][k - 1] : (T)0;
 #pragma unroll
-        for (u32 k = 0; k < 3; k++) step1[k] = w.step1[middle][k];
+        for (u32 k = 0; k < 3; k++) own[4 + k] = w.step1[middle][k];
+        weights = own;
     }
     template <u32 STEP> __device__ __forceinline__ bool in_set() const { return STEP == 0 || x % (1u << STEP) == 0 || x == SIDE - 1; }
     template <u32 STEP> __device__ __forceinline__ bool is_new() const {
@@ -108,22 +126,34 @@ template <class T> struct LastAxis {
     // Its number among the nodes of S(STEP), and among the new ones.
     template <u32 STEP> __device__ __forceinline__ u32 rank() const { return (x + (1u << STEP) - 1) >> STEP; }
     template <u32 STEP> __device__ __forceinline__ u32 new_rank() const { return x >> (STEP + 1); }
+    // The lane's weights in a step.
+    struct Weights {
+        T of[4];
+    };
+    template <u32 STEP> __device__ __forceinline__ Weights load(const AxisWeights<T> &w) const {
+        if constexpr (STEP == 2) {
+            return {w.step2[0][0], w.step2[0][1]};
+        } else {
+            Weights own;
+#pragma unroll
+            for (u32 k = 0; k < (STEP == 0 ? 4 : 3); k++) own.of[k] = weights[(STEP == 0 ? 0 : 4) + k];
+            return own;
+        }
+    }
     // The prediction of a new node; other lanes get a number that means nothing.
-    template <u32 STEP> __device__ __forceinline__ T predict(T v, const AxisWeights<T> &w) const {
+    template <u32 STEP> __device__ __forceinline__ T predict(T v, const Weights &w) const {
         typedef Real<T> R;
         const auto at = [&](u32 lane) { return __shfl_sync(FULL, v, lane, SIDE); };
         if constexpr (STEP == 2) {
-            const T first = R::mul(w.step2[0][0], at(0));
-            return R::fma(w.step2[0][1], at(7), first);
+            return R::fma(w.of[1], at(7), R::mul(w.of[0], at(0)));
         } else if constexpr (STEP == 1) {
-            T p = R::mul(step1[0], at(0));
-            p = R::fma(step1[1], at(4), p);
-            return R::fma(step1[2], at(7), p);
+            const T p = R::fma(w.of[1], at(4), R::mul(w.of[0], at(0)));
+            return R::fma(w.of[2], at(7), p);
         } else {
-            T p = R::mul(step0[0], at(from[0]));
-#pragma unroll
-            for (u32 k = 1; k < 4; k++) p = R::fma(step0[k], at(from[k]), p);
-            return p;
+            T p = R::mul(w.of[0], neighbour<3>(v));
+            p = R::fma(w.of[1], neighbour<1>(v), p);
+            p = R::fma(w.of[2], neighbour<-1>(v), p);
+            return R::fma(w.of[3], at(behind), p);
         }
     }
 };
@@ -145,12 +175,13 @@ template <class T> struct Sweep {
     template <u32 STEP, class F> __device__ __forceinline__ void step(T (&v)[SIDE * SIDE], F &op) const {
         const u32 rank = last.template rank<STEP>(), new_rank = last.template new_rank<STEP>();
         const bool in_set = last.template in_set<STEP>(), is_new = last.template is_new<STEP>();
+        const typename LastAxis<T>::Weights weights = last.template load<STEP>(w);
         unroll<SIDE * SIDE>([&](auto i) {
             constexpr u32 Z = decltype(i)::value / SIDE, Y = decltype(i)::value % SIDE;
             if constexpr (Order::in_set(STEP + 1, Z) && Order::in_set(STEP + 1, Y)) {
                 constexpr u32 row = Order::row(STEP, Z, Y);
                 T &value = v[Z * SIDE + Y];
-                op.template put<false, row>(value, last.template predict<STEP>(value, w), is_new, new_rank);
+                op.template put<false, row>(value, last.template predict<STEP>(value, weights), is_new, new_rank);
             }
         });
         unroll<SIDE * SIDE>([&](auto i) {

@@ -47,9 +47,10 @@ pub(super) use slabs::{Team, Worker};
 use tables::Spacing;
 use tiles::TileList;
 
-/// Corner arrays of a frame at most, and threads of a block that gathers them: as in corners.cu.
+/// Corner arrays of a frame at most, threads of a block that gathers them, and its rows: as in corners.cu.
 const MOST_ARRAYS: usize = 16;
 const CORNERS_PIECE: u32 = 128;
+const CORNERS_ROWS: u32 = 8;
 
 /// What a run of the tile kernels works on.
 struct Work {
@@ -265,13 +266,13 @@ impl<T: Real> Pyramid<T> {
             let values = stage.source().address(gpu);
             let tiers = stage.tiers.reserve(gpu, stage.len())?;
             let [nz, ny, nx] = narrow(stage.n);
-            pieces += nz * ny * nx.div_ceil(CORNERS_PIECE);
+            pieces += (nz * ny).div_ceil(CORNERS_ROWS) * nx.div_ceil(CORNERS_PIECE);
             let values = if k + 1 > from { values } else { 0 };
             *array = CornerArray { n: [nz, ny, nx], pieces_end: pieces, values, tiers };
         }
         let (frame, source) = (&self.stages[0], self.stages.get(from));
         let arguments = CornersArguments {
-            tiers: frame.tiers.address(gpu),
+            tiers: if self.tier_count == 1 { 0 } else { frame.tiers.address(gpu) },
             values: source.map_or(0, |stage| stage.source().address(gpu)),
             n: narrow(frame.n),
             blocks: frame.blocks(true),
