@@ -258,25 +258,25 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
     const Sweep<T> sweep = {a.weights, last};
     const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
     const PlanesAhead planes(a.planes, shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES) + warp * PlanesAhead::BYTES);
-    const u32 first = blockIdx.x * PLANES_WARPS + warp, step = gridDim.x * PLANES_WARPS;
-    const u32 count = first < a.list_count ? (a.list_count - first + step - 1) / step : 0;
-    if (count > 0) {
+    __shared__ u32 of_round[4];
+    Turns<T> turns(a, of_round);
+    if (turns.takes(0)) {
         // entries 0 and 1, records of both, corners and planes of the first
-        ahead.ask_quad(0, first);
-        ahead.ask_quad(1, first + step);
+        ahead.ask_quad(0, turns.entry(0));
+        ahead.ask_quad(1, turns.entry(1));
         copies_arrived();
         __syncwarp();
         ahead.ask_corners(ahead.quads[0]);
         planes.ask_records(0, ahead.quads[0]);
-        if (count > 1) planes.ask_records(1, ahead.quads[1]);
+        if (turns.takes(1)) planes.ask_records(1, ahead.quads[1]);
         copies_arrived();
         __syncwarp();
         planes.ask_planes(planes.record(0, ahead.quads[0]));
     }
-    const u32 rounds = rounds_of(a.list_count);
-    for (u32 i = 0; i < rounds; i++) {
+    for (u32 i = 0; turns.has(i); i++) {
         __syncthreads();
-        if (i >= count) continue;
+        if (!turns.takes(i)) continue;
+        turns.ask();
         T v[SIDE * SIDE] = {};
         copies_arrived();
         __syncwarp();
@@ -288,11 +288,11 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
         // bit t: tile t is not there, or has exact nodes
         const u32 out = __ballot_sync(FULL, lane % 4 >= quad.count() || record.mask & NOT_ALL_QUANTIZED);
         __syncwarp();
-        if (i + 1 < count) {
+        if (turns.takes(i + 1)) {
             const Quad next = ahead.quads[(i + 1) % 2];
             ahead.ask_corners(next);
             planes.ask_planes(planes.record(i + 1, next));
-            ahead.ask_quad(i, first + (i + 2) * step);
+            ahead.ask_quad(i, turns.entry(i + 2));
         }
         Rebuild<T> op = {z.step, (const u16 *)(memory + lane / SIDE * SYMBOL_BYTES), bias};
         sweep.run(v, op);
@@ -300,7 +300,8 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
         // its entry came with the values: the records of the one after the next
         copies_arrived();
         __syncwarp();
-        if (i + 2 < count) planes.ask_records(i, ahead.quads[i % 2]);
+        if (turns.takes(i + 2)) planes.ask_records(i, ahead.quads[i % 2]);
+        turns.put(i);
     }
 }
 

@@ -171,21 +171,21 @@ template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(co
     const Sweep<T> sweep = {a.weights, last};
     const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
     const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * STAGED_ROWS);
-    const u32 first = blockIdx.x * PLANES_WARPS + warp, step = gridDim.x * PLANES_WARPS;
-    const u32 count = first < a.list_count ? (a.list_count - first + step - 1) / step : 0;
-    if (count > 0) {
-        ahead.ask_quad(1, first + step);
-        const Quad quad = a.list[first];
+    __shared__ u32 of_round[4];
+    Turns<T> turns(a, of_round);
+    if (turns.takes(0)) {
+        ahead.ask_quad(1, turns.entry(1));
+        const Quad quad = a.list[turns.entry(0)];
         if (lane == 0) ahead.quads[0] = quad;
         rows.ask(quad);
         rows.ask_last(quad);
         ahead.ask_corners(quad);
     }
     // the warps of a block stay together, so that they share what the instruction cache holds
-    const u32 rounds = rounds_of(a.list_count);
-    for (u32 i = 0; i < rounds; i++) {
+    for (u32 i = 0; turns.has(i); i++) {
         __syncthreads();
-        if (i >= count) continue;
+        if (!turns.takes(i)) continue;
+        turns.ask();
         T v[SIDE * SIDE];
         copies_arrived();
         __syncwarp();
@@ -195,12 +195,12 @@ template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(co
         ahead.take_corners(v);
         const u32 chunk = a.planes.tiles[quad.number()].chunk;
         __syncwarp();
-        if (i + 1 < count) {
+        if (turns.takes(i + 1)) {
             const Quad next = ahead.quads[(i + 1) % 2];
             rows.ask(next);
             rows.ask_last(next);
             ahead.ask_corners(next);
-            ahead.ask_quad(i, first + (i + 2) * step);
+            ahead.ask_quad(i, turns.entry(i + 2));
         }
         const Quantizer<T> z = quantizer_of(a, quad);
         u16 *symbols = (u16 *)(memory + lane / SIDE * SYMBOL_BYTES);
@@ -223,6 +223,7 @@ template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(co
         }
         __syncwarp();
         store_planes(a.planes, quad, chunk, memory, out);
+        turns.put(i);
         __syncwarp();
     }
 }

@@ -238,11 +238,32 @@ template <class T> __device__ __forceinline__ Quantizer<T> quantizer_of(const Wh
     return a.quantizers[a.tiers[row * a.blocks[2] + quad.at[2] / SIDE + quad.lane() / SIDE]];
 }
 
-// How many entries of a list each warp of this block takes at most, when each takes one in turn.
-__device__ __forceinline__ u32 rounds_of(u32 count) {
-    const u32 first = blockIdx.x * PLANES_WARPS, step = gridDim.x * PLANES_WARPS;
-    return first < count ? (count - first + step - 1) / step : 0;
-}
+// Which entries of a list a block takes: PLANES_WARPS at a time, a warp each. The first three are known; what comes then goes to whoever is there first, since
+// blocks of a multiprocessor do not come on at the same pace, and with shares of their own the last ones would run alone.
+template <class T> struct Turns {
+    const WholeArguments<T> &a;
+    // In shared memory, of round i at i mod 4.
+    u32 *of_round;
+    u32 asked;
+    static constexpr u32 KNOWN = 3;
+
+    // All threads of the block come by here; the memory is there afterwards.
+    __device__ __forceinline__ Turns(const WholeArguments<T> &a, u32 *shared) : a(a), of_round(shared), asked(0) {
+        if (threadIdx.x < KNOWN) of_round[threadIdx.x] = blockIdx.x + threadIdx.x * gridDim.x;
+        __syncthreads();
+    }
+    // Whether the block has something to do in a round, at most two rounds ahead, and what this warp takes then; beyond the list: nothing.
+    __device__ __forceinline__ bool has(u32 round) const { return of_round[round % 4] * PLANES_WARPS < a.list_count; }
+    __device__ __forceinline__ u32 entry(u32 round) const { return of_round[round % 4] * PLANES_WARPS + threadIdx.x / 32; }
+    __device__ __forceinline__ bool takes(u32 round) const { return entry(round) < a.list_count; }
+    // Asks, early in a round, for the turn three rounds later, which stands in memory once the round is over.
+    __device__ __forceinline__ void ask() {
+        if (threadIdx.x == 0) asked = atomicAdd(a.planes.slow_count + a.planes.stage_count + a.stage, 1u);
+    }
+    __device__ __forceinline__ void put(u32 round) const {
+        if (threadIdx.x == 0) of_round[(round + KNOWN) % 4] = KNOWN * gridDim.x + asked;
+    }
+};
 
 // The sums of `value` of the lanes before that belong to the same tile, when lane l belongs to tile l mod 4, and of all of them.
 __device__ __forceinline__ u32 scan_tile(u32 value, u32 &total) {

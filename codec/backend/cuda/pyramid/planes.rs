@@ -25,6 +25,8 @@ const WARPS: u32 = 4;
 const SYMBOLS_BYTES: usize = 4 * 1040;
 const ENTRIES_BYTES: usize = 2 * 16;
 const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
+/// Bytes of the counts of an array: of tiles left out, and of the turns that blocks took.
+const COUNTS: usize = 8;
 /// Number of four points among the choices, the only ones that the kernels of whole tiles know.
 const FOUR_POINTS: u8 = 1;
 
@@ -113,7 +115,7 @@ impl Planes {
     pub fn prepare<T: Real>(&mut self, gpu: &Gpu, list: &Worklist, stages: &[Stage<T>], encode: bool) -> Result<()> {
         let tiles = list.tiles.len() - 1;
         self.slow.reserve(gpu, 4 * tiles)?;
-        self.slow_count.reserve(gpu, 4 * stages.len())?;
+        self.slow_count.reserve(gpu, COUNTS * stages.len())?;
         if encode {
             self.widths.reserve(gpu, GROUPS * tiles)?;
             self.slots.reserve(gpu, 4 * TILE_WORDS * tiles)?;
@@ -149,10 +151,10 @@ impl Planes {
         Ok(())
     }
 
-    /// Forgets the tiles that were left out the last time.
+    /// Forgets the tiles that were left out the last time, and the turns of the kernels' blocks.
     pub fn reset(&self, gpu: &Gpu) -> Result<()> {
         // SAFETY: reserved by `prepare`.
-        unsafe { gpu.fill(self.slow_count.address(gpu), 0, 4 * self.listed.len()) }
+        unsafe { gpu.fill(self.slow_count.address(gpu), 0, COUNTS * self.listed.len()) }
     }
 
     /// Whether whole tiles of array `k` go through the kernels for them: those of corner arrays have a tier a node.
