@@ -28,7 +28,7 @@ struct Widths {
             u32 packed = 0, count = 0;
 #pragma unroll
             for (u32 k = 0; k < 4; k++) {
-                const u32 width = four[i] >> (8 * k) & 0xff;
+                const u32 width = four[i] >> (8 * k) & 0x1f;
                 if (width == 0) continue;
                 mask |= 1u << (4 * i + k);
                 packed |= (width - 1) << (4 * count);
@@ -44,25 +44,38 @@ struct Widths {
 // Copies the planes of the warp's 32 tiles, of which lane l has the place and the number of words of number l, and where they are now. Tiles whose planes
 // follow each other go together.
 __device__ __forceinline__ void copy_planes(u32 *to, const u32 *slots, u32 source, u32 start, u32 words) {
+    // Words that a lane has under way, of each of two tiles, or such sequences of tiles.
     constexpr u32 BATCH = 6;
     const u32 lane = threadIdx.x % 32, before = __shfl_up_sync(FULL, source + words, 1), end = __shfl_sync(FULL, start + words, 31);
     u32 heads = __ballot_sync(FULL, lane == 0 || source != before);
-    while (heads) {
-        const u32 head = __ffs((i32)heads) - 1;
+    struct Piece {
+        const u32 *from;
+        u32 *to;
+        // Words from the lane's first on.
+        i32 count;
+    };
+    const auto next = [&] {
+        const u32 head = heads ? __ffs((i32)heads) - 1 : 31, more = heads;
         heads &= heads - 1;
-        const u32 next = __shfl_sync(FULL, start, heads ? __ffs((i32)heads) - 1 : 0);
-        const u32 first = __shfl_sync(FULL, start, head), count = (heads ? next : end) - first;
-        const u32 *from = slots + __shfl_sync(FULL, source, head);
-        for (u32 i = lane; i < count + lane; i += 32 * BATCH) {
-            u32 word[BATCH];
+        const u32 first = __shfl_sync(FULL, start, head), last = __shfl_sync(FULL, start, heads ? __ffs((i32)heads) - 1 : 0);
+        const u32 *from = slots + __shfl_sync(FULL, source, head) + lane;
+        return Piece{from, to + first + lane, more ? (i32)((heads ? last : end) - first - lane) : 0};
+    };
+    while (heads) {
+        Piece one = next(), two = next();
+        while (__any_sync(FULL, max(one.count, two.count) > 0)) {
+            u32 word[2][BATCH];
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
-                if (i + 32 * k < count) word[k] = from[i + 32 * k];
+                if (32 * (i32)k < one.count) word[0][k] = one.from[32 * k];
+                if (32 * (i32)k < two.count) word[1][k] = two.from[32 * k];
             }
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
-                if (i + 32 * k < count) to[first + i + 32 * k] = word[k];
+                if (32 * (i32)k < one.count) one.to[32 * k] = word[0][k];
+                if (32 * (i32)k < two.count) two.to[32 * k] = word[1][k];
             }
+            for (Piece *piece : {&one, &two}) piece->from += 32 * BATCH, piece->to += 32 * BATCH, piece->count -= 32 * BATCH;
         }
     }
 }
@@ -75,7 +88,7 @@ template <class D> __device__ u32 exact_values(const PlanesArguments &a, const T
     const u32 lane = threadIdx.x % 32, nodes = a.shape_nodes[tile.shape], four[4] = {widths.x, widths.y, widths.z, widths.w};
     u32 count = 0;
     for (u32 g = 0; g < TILE_GROUPS; g++) {
-        const u32 width = four[g / 4] >> (8 * (g % 4)) & 0xff;
+        const u32 width = four[g / 4] >> (8 * (g % 4)) & 0x1f;
         const u32 exact = width < 16 ? 0 : __reduce_and_sync(FULL, lane < 16 ? slot[lane] : FULL);
         slot += width;
         if (exact == 0) continue;
@@ -128,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) assemble_planes(const P
     const u32 t = threadIdx.x, lane = t % 32, warp = t / 32, tiles = chunk.tile_end - chunk.tile, number = chunk.tile + t;
     const bool exists = t < tiles;
     const uint4 none = make_uint4(0, 0, 0, 0), stored = exists ? *(const uint4 *)(a.widths + (u64)number * TILE_GROUPS) : none;
-    const u32 source = exists ? a.sources[number] : 0, nodes = exists ? a.shape_nodes[a.tiles[number].shape] : 0;
+    const u32 source = exists ? a.sources[number] : 0;
     for (u32 i = t; i < sizeof(shared.nibbles) / 4; i += THREADS) shared.nibbles[i] = 0;
     u32 before = 0, all = 0;
     for (u32 c = t; c < a.chunk_count; c += THREADS) {
@@ -137,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) assemble_planes(const P
         before += c < blockIdx.x ? room : 0;
     }
     const Widths widths(stored);
-    const u32 own = widths.words | widths.groups << PAIR_AT, mask_size = widths.mask == 0 ? 0 : mask_bytes(nodes);
+    const u32 own = widths.words | widths.groups << PAIR_AT, mask_size = widths.mask == 0 ? 0 : stored.w >> 24 & TWO_MASK_BYTES ? 2 : 1;
     u32 pair = own;
 #pragma unroll
     for (u32 by = 1; by < 32; by *= 2) {

@@ -1,5 +1,5 @@
 // The planes coder, decoding: where each tile's planes stand; then whole tiles from planes to values in one kernel, symbols of the others.
-#include "planes_tile.cuh"
+#include "planes_cut.cuh"
 
 // Warps of the block that takes a chunk: a thread a tile.
 constexpr u32 PARSE_WARPS = CHUNK_TILES / 32;
@@ -64,20 +64,16 @@ extern "C" __global__ void __launch_bounds__(32 * PARSE_WARPS, 4) parse_planes(c
     if (with && (mask == 0 || mask >> ((nodes + GROUP - 1) / GROUP) != 0)) bad = true, mask = 0;
     const u32 group = scan_block(__popc(mask), sums[1], groups);
     const Layout before(tiles, Counts(counts_of(0, groups, masks)));
-    u64 nibbles = 0;
-    u32 words = 0;
-    // only groups of 16 planes have exact nodes
-    bool wide = false;
-    // the nibbles of this tile, spread over its groups
-    const u32 word = before.widths / 4 + group / 8, shift = group % 8 * 4;
+    // the nibbles of this tile, and what follows them cut off
+    const u32 word = before.widths / 4 + group / 8, shift = group % 8 * 4, count = __popc(mask);
     const u32 packed[3] = {bytes.word(word), bytes.word(word + 1), bytes.word(word + 2)};
-    u64 rest_nibbles = mask ? __funnelshift_r(packed[0], packed[1], shift) | (u64)__funnelshift_r(packed[1], packed[2], shift) << 32 : 0;
-    for (u32 rest = mask; rest; rest &= rest - 1, rest_nibbles >>= 4) {
-        const u32 less = (u32)rest_nibbles & 15;
-        nibbles |= (u64)less << (4 * (__ffs((i32)rest) - 1));
-        words += less + 1;
-        wide |= less == 15;
-    }
+    const auto cut = [&](u32 all, u32 before) { return count <= before ? 0 : count >= before + 8 ? all : all & ((1u << (4 * (count - before))) - 1); };
+    const u32 nibbles[2] = {cut(__funnelshift_r(packed[0], packed[1], shift), 0), cut(__funnelshift_r(packed[1], packed[2], shift), 8)};
+    const u32 less = (nibbles[0] & 0x0f0f0f0f) + (nibbles[0] >> 4 & 0x0f0f0f0f) + (nibbles[1] & 0x0f0f0f0f) + (nibbles[1] >> 4 & 0x0f0f0f0f);
+    const u32 words = count + (less * 0x01010101 >> 24);
+    // only groups of 16 planes, whose nibbles are full, have exact nodes
+    const auto full = [](u32 all) { return (all & all >> 1 & all >> 2 & all >> 3 & 0x11111111) != 0; };
+    const bool wide = full(nibbles[0]) || full(nibbles[1]);
     // padding
     if (!zero && t < before.widths - before.masks - masks && bytes.byte(before.masks + masks + t) != 0) bad = true;
     if (!zero && t < before.planes - before.widths - (groups + 1) / 2 && bytes.byte(before.widths + (groups + 1) / 2 + t) != 0) bad = true;
@@ -87,10 +83,12 @@ extern "C" __global__ void __launch_bounds__(32 * PARSE_WARPS, 4) parse_planes(c
     const bool inside = zero || exact_place <= chunk.bytes;
     // the first word of the planes in the whole output
     const u32 planes = (u32)((chunk.offset + before.planes) / 4) + start;
+    const u64 widths = (u64)nibbles[1] << 32 | nibbles[0];
     u32 exact = 0, all_exact;
-    for (u32 rest = wide && inside ? mask : 0, at = planes; rest; rest &= rest - 1) {
-        const u32 g = __ffs((i32)rest) - 1, width = (u32)(nibbles >> (4 * g)) % 16 + 1;
-        if (width == 16) exact += __popc(exact_nodes((const u32 *)a.output + at, g, nodes));
+    u64 rest_widths = widths;
+    for (u32 rest = wide && inside ? mask : 0, at = planes; rest; rest &= rest - 1, rest_widths >>= 4) {
+        const u32 width = (u32)rest_widths % 16 + 1;
+        if (width == 16) exact += __popc(exact_nodes((const u32 *)a.output + at, __ffs((i32)rest) - 1, nodes));
         at += width;
     }
     const u32 exact_before = scan_block(exact, sums[3], all_exact);
@@ -101,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(32 * PARSE_WARPS, 4) parse_planes(c
     if (t == 0 && !sound) chunk.error = 1;
     if (t >= tiles) return;
     const bool slow = sound && exact > 0;
-    a.records[number] = {planes, sound ? mask | words << WORDS_AT | (slow ? NOT_ALL_QUANTIZED : 0) : 0, nibbles};
+    a.records[number] = {planes, sound ? mask | words << WORDS_AT | (slow ? NOT_ALL_QUANTIZED : 0) : 0, widths};
     a.exact_at[number] = (u32)((chunk.offset + exact_place) / 4) + exact_before * (a.value_bytes / 4);
     // the host has noted the array in place of a stream
     if (slow) leave_out(a, chunk.stream, number);
@@ -140,63 +138,17 @@ extern "C" __global__ void __launch_bounds__(128) unpack_planes(const PlanesArgu
     });
 }
 
-// A number of steps from what `take_planes` left.
-__device__ __forceinline__ float steps_of(u32 biased, u32 bias, float) { return __fsub_rn(__uint_as_float(0x4b400000u | biased), 12582912.0f + (float)bias); }
-__device__ __forceinline__ double steps_of(u32 biased, u32 bias, double) { return (double)((i32)biased - (i32)bias); }
-
 template <class T> struct Rebuild {
     T step;
-    const u16 *symbols;
-    u32 bias;
+    const i16 *symbols;
 
     template <bool EVERY, u32 ROW> __device__ __forceinline__ void put(T &v, T p, bool valid, u32 rank) const {
         // a lane whose node is not there reads the symbol of another
-        const T r = Real<T>::fma(steps_of((symbols + rank)[ROW], bias, (T)0), step, p);
+        const T r = Real<T>::fma((T)(i32)(symbols + rank)[ROW], step, p);
         v = EVERY || valid ? r : v;
     }
+    template <u32 ROW> __device__ __forceinline__ void put_last(T &v, T p, bool valid, u32 rank) const { put<false, ROW>(v, p, valid, rank); }
 };
-
-// The symbols of the warp's four tiles in shared memory, plus a number that it returns. Lane l works for tile l mod 4, on two of its groups.
-__device__ __forceinline__ u32 take_planes(const u32 *staged, const TileRecord &record, char *memory) {
-    const u32 lane = threadIdx.x % 32, tile = lane % 4, first = lane / 4;
-    const u32 width[2] = {record.width(first), record.width(first + 8)};
-    u32 total;
-    const u32 before = scan_tile(width[0] | width[1] << 16, total);
-    const u32 *planes = staged + tile * TILE_WORDS;
-    const u32 *from[2] = {planes + (before & 0xffff), planes + (total & 0xffff) + (before >> 16)};
-    // numbers of two bytes
-    const bool wide = __any_sync(FULL, max(width[0], width[1]) > 8);
-    u32 plane[2][8];
-#pragma unroll
-    for (u32 k = 0; k < 2; k++) {
-#pragma unroll
-        for (u32 b = 0; b < 8; b++) plane[k][b] = b < width[k] ? from[k][b] : 0;
-    }
-#pragma unroll
-    for (u32 k = 0; k < 2; k++) {
-        uint4 *to = (uint4 *)(memory + tile * SYMBOL_BYTES + (first + 8 * k) * 2 * GROUP);
-        u32 high[8] = {};
-        transpose(plane[k]);
-        if (wide) {
-#pragma unroll
-            for (u32 b = 0; b < 8; b++) high[b] = b + 8 < width[k] ? from[k][b + 8] : 0;
-            transpose(high);
-            Symbols s = symbols_of(plane[k], high);
-#pragma unroll
-            for (u32 i = 0; i < 4; i++) {
-                const uint4 z = s.of[i];
-                to[i] = make_uint4(biased_pair(z.x), biased_pair(z.y), biased_pair(z.z), biased_pair(z.w));
-            }
-        } else {
-#pragma unroll
-            for (u32 b = 0; b < 8; b++) plane[k][b] = biased_bytes(plane[k][b]);
-            const Symbols s = symbols_of(plane[k], high);
-#pragma unroll
-            for (u32 i = 0; i < 4; i++) to[i] = s.of[i];
-        }
-    }
-    return wide ? PAIR_BIAS : BYTE_BIAS;
-}
 
 // Writes the part of a tile inside the box.
 template <class T> __device__ __forceinline__ void store_tile(const WholeArguments<T> &a, const Quad &quad, const T (&v)[SIDE * SIDE]) {
@@ -284,7 +236,7 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
         ahead.take_corners(v);
         const TileRecord record = planes.record(i, quad);
         const Quantizer<T> z = quantizer_of(a, quad);
-        const u32 bias = take_planes(planes.planes, record, memory);
+        take_planes(planes.planes, record, memory);
         // bit t: tile t is not there, or has exact nodes
         const u32 out = __ballot_sync(FULL, lane % 4 >= quad.count() || record.mask & NOT_ALL_QUANTIZED);
         __syncwarp();
@@ -294,7 +246,7 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
             planes.ask_planes(planes.record(i + 1, next));
             ahead.ask_quad(i, turns.entry(i + 2));
         }
-        Rebuild<T> op = {z.step, (const u16 *)(memory + lane / SIDE * SYMBOL_BYTES), bias};
+        Rebuild<T> op = {z.step, (const i16 *)(memory + lane / SIDE * SYMBOL_BYTES)};
         sweep.run(v, op);
         if (!(out >> (lane / SIDE) & 1)) store_tile(a, quad, v);
         // its entry came with the values: the records of the one after the next

@@ -1,11 +1,8 @@
 // The planes coder, encoding: whole tiles from values to planes in one kernel; other tiles from their symbols.
-#include "planes_tile.cuh"
+#include "planes_cut.cuh"
 
 // Rows of the next four tiles that wait in shared memory.
 constexpr u32 STAGED_ROWS = 48;
-
-// Rounds like Real<T>::ROUNDER, to numbers whose low bits are those of the symbol plus PAIR_BIAS.
-template <class T> constexpr T BIASED_ROUNDER = Real<T>::ROUNDER + (T)PAIR_BIAS;
 
 // CHECKED: numbers may be too large for a symbol; else the host has ruled it out.
 template <class T, bool CHECKED> struct Quantize {
@@ -15,97 +12,19 @@ template <class T, bool CHECKED> struct Quantize {
     bool fits;
 
     template <bool EVERY, u32 ROW> __device__ __forceinline__ void put(T &v, T p, bool valid, u32 rank) {
-        typedef Real<T> R;
         // a node that is not there predicts itself: nothing changes
-        if (!EVERY) p = valid ? p : v;
+        put_last<ROW>(v, EVERY || valid ? p : v, EVERY || valid, rank);
+    }
+    template <u32 ROW> __device__ __forceinline__ void put_last(T &v, T p, bool valid, u32 rank) {
+        typedef Real<T> R;
         const T rounded = R::add(R::mul(R::sub(v, p), z.inverse), BIASED_ROUNDER<T>);
         const T steps = R::sub(rounded, BIASED_ROUNDER<T>);
         const T r = R::fma(steps, z.step, p);
         fits = fits & (!CHECKED || R::abs(steps) <= (T)32767) & (R::abs(R::sub(v, r)) <= z.check);
-        if (EVERY || valid) (symbols + rank)[ROW] = (u16)R::bits(rounded);
+        if (valid) (symbols + rank)[ROW] = (u16)R::bits(rounded);
         v = r;
     }
 };
-
-// Adds what four tiles have to the counts of their chunk. `groups`: of this lane, `masks`: bytes of masks of all tiles.
-__device__ __forceinline__ void add_counts(const PlanesArguments &a, u32 chunk, u32 words, u32 groups, u32 masks) {
-    const u32 sum = __reduce_add_sync(FULL, words | groups << 16);
-    if (threadIdx.x % 32 == 0 && sum > 0) atomicAdd(&a.chunks[chunk].cost, counts_of(sum & 0xffff, sum >> 16, masks));
-}
-
-// From two numbers plus PAIR_BIAS to their zigzags: twice the number, all bits flipped where it is negative.
-__device__ __forceinline__ u32 zigzag_pair(u32 biased) { return flip_unless_high(biased << 1, 0xfffefffe, biased); }
-
-// Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
-__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory, u32 out) {
-    const u32 lane = threadIdx.x % 32, tile = lane % 4, first = lane / 4;
-    const bool taken = !(out >> tile & 1);
-    const char *own = memory + tile * SYMBOL_BYTES;
-    Symbols symbols[2];
-    u32 width[2];
-#pragma unroll
-    for (u32 k = 0; k < 2; k++) {
-        u32 any = 0;
-#pragma unroll
-        for (u32 i = 0; i < 4; i++) {
-            const uint4 four = ((const uint4 *)(own + (first + 8 * k) * 2 * GROUP))[i];
-            const uint4 z = make_uint4(zigzag_pair(four.x), zigzag_pair(four.y), zigzag_pair(four.z), zigzag_pair(four.w));
-            any |= z.x | z.y | z.z | z.w;
-            symbols[k].of[i] = z;
-        }
-        width[k] = taken ? bit_length((any | any >> 16) & 0xffff) : 0;
-    }
-    u32 total;
-    const u32 before = scan_tile(width[0] | width[1] << 16, total);
-    const u32 words = (total & 0xffff) + (total >> 16);
-    const u32 starts[2] = {before & 0xffff, (total & 0xffff) + (before >> 16)};
-    const bool wide[2] = {__any_sync(FULL, width[0] > 8) != 0, __any_sync(FULL, width[1] > 8) != 0};
-    // the tiles' planes follow each other
-    u32 own_start = 0, all = 0;
-#pragma unroll
-    for (u32 t = 0; t < 4; t++) {
-        const u32 of_tile = __shfl_sync(FULL, words, t);
-        own_start += t < tile ? of_tile : 0;
-        all += of_tile;
-    }
-    __syncwarp();
-    // they take the place of the symbols
-    u32 *staged = (u32 *)memory + own_start;
-#pragma unroll
-    for (u32 k = 0; k < 2; k++) {
-        u32 plane[8];
-        bytes_of<false>(symbols[k], plane);
-        transpose(plane);
-#pragma unroll
-        for (u32 b = 0; b < 8; b++) {
-            if (b < width[k]) staged[starts[k] + b] = plane[b];
-        }
-        if (!wide[k]) continue;
-        bytes_of<true>(symbols[k], plane);
-        transpose(plane);
-#pragma unroll
-        for (u32 b = 0; b < 8; b++) {
-            if (b + 8 < width[k]) staged[starts[k] + 8 + b] = plane[b];
-        }
-    }
-    if (taken) {
-        u8 *widths = a.widths + (u64)(quad.number() + tile) * TILE_GROUPS;
-        widths[first] = (u8)width[0], widths[first + 8] = (u8)width[1];
-    }
-    // a bit for each tile that has symbols
-    const u32 with = __ballot_sync(FULL, words > 0) & 15;
-    add_counts(a, chunk, width[0] + width[1], (width[0] > 0) + (width[1] > 0), 2 * __popc(with));
-    __syncwarp();
-    u32 *slot = a.slots + (u64)quad.number() * TILE_WORDS;
-    // a tile that is left out will need its own slot
-    const bool together = (out & ((1u << quad.count()) - 1)) == 0;
-    if (taken && lane < 4) a.sources[quad.number() + lane] = quad.number() * TILE_WORDS + (together ? own_start : lane * TILE_WORDS);
-    if (together) {
-        for (u32 i = lane; 4 * i < all; i += 32) ((uint4 *)slot)[i] = ((const uint4 *)memory)[i];
-    } else {
-        for (u32 i = lane / 4; i < words; i += 8) slot[tile * TILE_WORDS + i] = staged[i];
-    }
-}
 
 // The values of the warp's four tiles, asked for ahead: a row of 32 after the other in shared memory. The last ones are only brought to L2, so that
 // there is room for one more block. Accesses of 16 bytes where rows allow them.
@@ -205,7 +124,7 @@ template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(co
         const Quantizer<T> z = quantizer_of(a, quad);
         u16 *symbols = (u16 *)(memory + lane / SIDE * SYMBOL_BYTES);
         // what fills the last group up
-        symbols[TILE_SYMBOLS - SIDE + last.x] = PAIR_BIAS;
+        symbols[TILE_SYMBOLS - SIDE + last.x] = BYTE_BIAS;
         Quantize<T, CHECKED> op = {z, symbols, true};
         sweep.run(v, op);
         const u32 failed = __ballot_sync(FULL, !op.fits);
@@ -252,6 +171,7 @@ __device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) 
         groups += width > 0;
     }
     if (lane == 0) a.sources[number] = number * TILE_WORDS;
+    if (lane == TILE_GROUPS - 1 && mask_bytes(nodes) > 1) widths |= TWO_MASK_BYTES;
     if (lane < TILE_GROUPS) a.widths[(u64)number * TILE_GROUPS + lane] = (u8)widths;
     if (lane > 0 || words == 0) return;
     atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));

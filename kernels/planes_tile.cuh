@@ -98,25 +98,25 @@ template <i32 BY, class T> __device__ __forceinline__ T neighbour(T v) {
 #endif
 }
 
-// What a lane knows of its position on the last axis.
+// What a lane knows of its position on the last axis. Where its node is not new in a step, its weights make a prediction of the node's own value, so that
+// nothing has to be selected afterwards (but the sign of a zero, which changes nothing that follows).
 template <class T> struct LastAxis {
     u32 x;
-    // Of a new node of step 0 the lane with the last of the nodes around it.
-    u32 behind;
     // In shared memory, since registers are short: the lane's weights in step 0, for the nodes that are 3 and 1 before it and 1 and 3 (or the last)
-    // behind it, and in step 1. Only those of new nodes mean anything.
+    // behind it, in step 1, and in step 2.
     const T *weights;
-    static constexpr u32 WEIGHTS = SIDE * 8;
+    static constexpr u32 OF_LANE = 12, WEIGHTS = SIDE * OF_LANE, AT[3] = {0, 4, 8};
 
     // All warps of a block write the same.
-    __device__ __forceinline__ LastAxis(const AxisWeights<T> &w, T *memory) : x(threadIdx.x % SIDE), behind(min(x + 3, SIDE - 1)) {
-        T *own = memory + 8 * x;
-        const u32 fine = x == 5 ? 2 : x / 2 % 2, middle = x == 6;
+    __device__ __forceinline__ LastAxis(const AxisWeights<T> &w, T *memory) : x(threadIdx.x % SIDE) {
+        T *own = memory + OF_LANE * x;
         // nothing is 3 before node 1, and the weight of what would be its fourth node is 0
 #pragma unroll
-        for (u32 k = 0; k < 4; k++) own[k] = x != 1 ? w.step0[fine][k] : k > 0 ? w.step0[0][k - 1] : (T)0;
-#pragma unroll
-        for (u32 k = 0; k < 3; k++) own[4 + k] = w.step1[middle][k];
+        for (u32 k = 0; k < 4; k++) {
+            own[AT[0] + k] = !is_new<0>() ? (T)(k == 3) : x == 1 ? (k > 0 ? w.step0[0][k > 0 ? k - 1 : 0] : (T)0) : w.step0[x / 2][k];
+            if (k < 3) own[AT[1] + k] = is_new<1>() ? w.step1[x == 6][k] : (T)(k == 2);
+            if (k < 2) own[AT[2] + k] = is_new<2>() ? w.step2[0][k] : (T)(k == 1);
+        }
         weights = own;
     }
     template <u32 STEP> __device__ __forceinline__ bool in_set() const { return STEP == 0 || x % (1u << STEP) == 0 || x == SIDE - 1; }
@@ -126,39 +126,28 @@ template <class T> struct LastAxis {
     // Its number among the nodes of S(STEP), and among the new ones.
     template <u32 STEP> __device__ __forceinline__ u32 rank() const { return (x + (1u << STEP) - 1) >> STEP; }
     template <u32 STEP> __device__ __forceinline__ u32 new_rank() const { return x >> (STEP + 1); }
-    // The lane's weights in a step.
-    struct Weights {
-        T of[4];
-    };
-    template <u32 STEP> __device__ __forceinline__ Weights load(const AxisWeights<T> &w) const {
-        if constexpr (STEP == 2) {
-            return {w.step2[0][0], w.step2[0][1]};
-        } else {
-            Weights own;
+    // For a step: its weights, and the lane with the last of the nodes that predict.
+    template <u32 STEP> struct Stencil {
+        static constexpr u32 POINTS = 4 - STEP;
+        T weight[POINTS];
+        u32 behind;
+        __device__ __forceinline__ explicit Stencil(const LastAxis &last) : behind(!last.template is_new<STEP>() ? last.x : STEP == 0 ? min(last.x + 3, SIDE - 1) : SIDE - 1) {
 #pragma unroll
-            for (u32 k = 0; k < (STEP == 0 ? 4 : 3); k++) own.of[k] = weights[(STEP == 0 ? 0 : 4) + k];
-            return own;
+            for (u32 k = 0; k < POINTS; k++) weight[k] = last.weights[AT[STEP] + k];
         }
-    }
-    // The prediction of a new node; other lanes get a number that means nothing.
-    template <u32 STEP> __device__ __forceinline__ T predict(T v, const Weights &w) const {
-        typedef Real<T> R;
-        const auto at = [&](u32 lane) { return __shfl_sync(FULL, v, lane, SIDE); };
-        if constexpr (STEP == 2) {
-            return R::fma(w.of[1], at(7), R::mul(w.of[0], at(0)));
-        } else if constexpr (STEP == 1) {
-            const T p = R::fma(w.of[1], at(4), R::mul(w.of[0], at(0)));
-            return R::fma(w.of[2], at(7), p);
-        } else {
-            T p = R::mul(w.of[0], neighbour<3>(v));
-            p = R::fma(w.of[1], neighbour<1>(v), p);
-            p = R::fma(w.of[2], neighbour<-1>(v), p);
-            return R::fma(w.of[3], at(behind), p);
+        __device__ __forceinline__ T predict(T v) const {
+            typedef Real<T> R;
+            const auto at = [&](u32 lane) { return __shfl_sync(FULL, v, lane, SIDE); };
+            T p = R::mul(weight[0], STEP == 0 ? neighbour<3>(v) : at(0));
+            if constexpr (STEP == 0) p = R::fma(weight[2], neighbour<-1>(v), R::fma(weight[1], neighbour<1>(v), p));
+            if constexpr (STEP == 1) p = R::fma(weight[1], at(4), p);
+            return R::fma(weight[POINTS - 1], at(behind), p);
         }
-    }
+    };
 };
 
 // Goes through all nodes of a tile. `op.put<EVERY, ROW>(v, p, valid, rank)`: value v with prediction p, coded at ROW + rank; EVERY: valid in all lanes.
+// `op.put_last`: the same along the last axis, where other lanes predict themselves.
 template <class T> struct Sweep {
     const AxisWeights<T> &w;
     const LastAxis<T> &last;
@@ -175,13 +164,13 @@ template <class T> struct Sweep {
     template <u32 STEP, class F> __device__ __forceinline__ void step(T (&v)[SIDE * SIDE], F &op) const {
         const u32 rank = last.template rank<STEP>(), new_rank = last.template new_rank<STEP>();
         const bool in_set = last.template in_set<STEP>(), is_new = last.template is_new<STEP>();
-        const typename LastAxis<T>::Weights weights = last.template load<STEP>(w);
+        const typename LastAxis<T>::template Stencil<STEP> stencil(last);
         unroll<SIDE * SIDE>([&](auto i) {
             constexpr u32 Z = decltype(i)::value / SIDE, Y = decltype(i)::value % SIDE;
             if constexpr (Order::in_set(STEP + 1, Z) && Order::in_set(STEP + 1, Y)) {
                 constexpr u32 row = Order::row(STEP, Z, Y);
                 T &value = v[Z * SIDE + Y];
-                op.template put<false, row>(value, last.template predict<STEP>(value, weights), is_new, new_rank);
+                op.template put_last<row>(value, stencil.predict(value), is_new, new_rank);
             }
         });
         unroll<SIDE * SIDE>([&](auto i) {

@@ -21,9 +21,10 @@ const RECORD_BYTES: usize = 16;
 const SIDE: u32 = 8;
 const QUAD: u32 = 4;
 const WARPS: u32 = 4;
-/// Bytes of a warp's shared memory: symbols of four tiles, two entries of the list; and, decoding, records and planes.
+/// Bytes of a warp's shared memory: symbols of four tiles, two entries of the list; and, encoding, so many rows of values, decoding records and planes.
 const SYMBOLS_BYTES: usize = 4 * 1040;
 const ENTRIES_BYTES: usize = 2 * 16;
+const STAGED_ROWS: usize = 48;
 const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
 /// Bytes of the counts of an array: of tiles left out, and of the turns that blocks took.
 const COUNTS: usize = 8;
@@ -277,6 +278,10 @@ impl<T: Real> Pyramid<T> {
             return Ok(());
         }
         self.run_eights(gpu, planes, k, work)?;
+        // the kernel for corner arrays leaves out none
+        if k > 0 {
+            return Ok(());
+        }
         let slow = planes.slow.address(gpu) + 4 * self.stages[k].span.tiles.start as u64;
         self.run_listed(gpu, k, work, (slow, listed.whole), planes.slow_count.address(gpu) + 4 * k as u64)
     }
@@ -303,16 +308,30 @@ impl<T: Real> Pyramid<T> {
             weights: eights.weights,
             planes: planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES),
         };
-        let name = match (work.encode, T::DTYPE) {
-            (true, DType::F32) => "encode_whole_f32",
-            (true, DType::F64) => "encode_whole_f64",
-            (false, DType::F32) => "decode_whole_f32",
-            (false, DType::F64) => "decode_whole_f64",
+        let double = T::DTYPE == DType::F64;
+        if k > 0 {
+            let name = match (work.encode, double) {
+                (true, false) => "encode_corner_tiles_f32",
+                (true, true) => "encode_corner_tiles_f64",
+                (false, false) => "decode_corner_tiles_f32",
+                (false, true) => "decode_corner_tiles_f64",
+            };
+            let grid = listed.quad_count.min(gpu.multiprocessors * if double { 4 } else { 8 });
+            // SAFETY: as below.
+            return unsafe { gpu.launch(name, grid, 32 * WARPS, 0, &arguments) };
+        }
+        let name = match (work.encode, double) {
+            (true, false) if self.symbols_fit => "encode_whole_small_f32",
+            (true, true) if self.symbols_fit => "encode_whole_small_f64",
+            (true, false) => "encode_whole_f32",
+            (true, true) => "encode_whole_f64",
+            (false, false) => "decode_whole_f32",
+            (false, true) => "decode_whole_f64",
         };
         let ahead = SYMBOLS_BYTES + ENTRIES_BYTES + 32 * T::BYTES;
-        let of_warp = ahead + if work.encode { 32 * 64 * T::BYTES } else { PLANES_BYTES };
+        let of_warp = ahead + if work.encode { 32 * STAGED_ROWS * T::BYTES } else { PLANES_BYTES };
         // launch bounds of the kernels
-        let blocks = gpu.multiprocessors * if T::DTYPE == DType::F32 { 4 } else { 2 };
+        let blocks = gpu.multiprocessors * if double { 2 } else { 5 };
         let grid = listed.quad_count.div_ceil(WARPS).min(blocks);
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
         unsafe { gpu.launch(name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }

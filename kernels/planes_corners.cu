@@ -1,0 +1,146 @@
+// Whole tiles of corner arrays. There are few, and each array waits for the next smaller one, so that the time of a single tile counts: a warp a tile whose
+// nodes are all in shared memory, a lane a node, so that nothing is done for nodes that are not there; exact nodes at once. A block takes four tiles.
+#include "planes_cut.cuh"
+
+template <class T, bool ENCODE> struct NodeTile {
+    const WholeArguments<T> &a;
+    const AxisWeights<T> &weights;
+    const Quantizer<T> z;
+    typename Real<T>::Bits *delta;
+    T *v;
+    u16 *symbols;
+    u32 exact;
+
+    // Distances of rows and planes, so that lines along all axes lie in different banks.
+    static constexpr u32 ROW = 12, PLANE = 100, PLACES = SIDE * PLANE;
+    static constexpr u32 DISTANCE[3] = {PLANE, ROW, 1};
+
+    // Position of node `index` of S(STEP).
+    template <u32 STEP> static __device__ __forceinline__ u32 position(u32 index) { return min(index << STEP, SIDE - 1); }
+    // From `before`, a node's place less its distance along the axis: the prediction of new node k of that axis.
+    template <u32 STEP, u32 AXIS> __device__ __forceinline__ T predict(const T *line, u32 k) const {
+        typedef Real<T> R;
+        constexpr u32 D = DISTANCE[AXIS];
+        if constexpr (STEP == 2) {
+            return R::fma(weights.step2[0][1], line[7 * D], R::mul(weights.step2[0][0], line[0]));
+        } else if constexpr (STEP == 1) {
+            const T *w = weights.step1[k];
+            return R::fma(w[2], line[7 * D], R::fma(w[1], line[4 * D], R::mul(w[0], line[0])));
+        } else {
+            const T *w = weights.step0[k], *from = line + (k == 2 ? 2 * D : 0);
+            const T p = R::fma(w[2], from[4 * D], R::fma(w[1], from[2 * D], R::mul(w[0], from[0])));
+            // node 1 has three
+            return k == 0 ? p : R::fma(w[3], line[k == 2 ? 7 * D : 6 * D], p);
+        }
+    }
+    __device__ __forceinline__ void put(T &value, T p, u32 coded) {
+        if (ENCODE) {
+            T u = value;
+            i16 symbol;
+            if (!quantize(u, p, z, symbol)) delta[coded] = delta_of(u, p), exact++;
+            value = u;
+            symbols[coded] = (u16)(symbol + (i32)BYTE_BIAS);
+        } else {
+            const i16 symbol = (i16)symbols[coded];
+            value = symbol == EXACT ? apply_delta<T>(delta[coded], p) : Real<T>::fma((T)(i32)symbol, z.step, p);
+        }
+    }
+    // The nodes of a step that are predicted along an axis. On the axes before it they are old, on those behind it any of the step's.
+    template <u32 STEP, u32 AXIS> __device__ __forceinline__ void nodes() {
+        constexpr u32 ALL = Order::size(STEP), OLD = Order::size(STEP + 1), NEW = Order::fresh(STEP);
+        constexpr u32 NZ = AXIS == 0 ? NEW : OLD, NY = AXIS == 1 ? NEW : AXIS == 2 ? OLD : ALL, NX = AXIS == 2 ? NEW : ALL;
+        constexpr u32 COUNT = NZ * NY * NX;
+        // little code: none of it has been fetched when the kernel starts
+#pragma unroll 2
+        for (u32 first = 0; first < COUNT; first += 32) {
+            const u32 i = first + threadIdx.x % 32;
+            if (i >= COUNT) continue;
+            const u32 ix = i % NX, iy = i / NX % NY, iz = i / (NX * NY);
+            // among the nodes of S(STEP)
+            const u32 sz = AXIS == 0 ? 2 * iz + 1 : min(2 * iz, ALL - 1);
+            const u32 sy = AXIS == 1 ? 2 * iy + 1 : AXIS == 2 ? min(2 * iy, ALL - 1) : iy, sx = AXIS == 2 ? 2 * ix + 1 : ix;
+            // the nodes of rows before it, less those of S(STEP + 1)
+            const u32 old_rows = (sz + 1) / 2 * OLD + (AXIS == 0 ? 0 : (sy + 1) / 2);
+            const u32 coded = OLD * OLD * OLD - 8 + (sz * ALL + sy) * ALL - old_rows * OLD + ix;
+            const u32 place[3] = {position<STEP>(sz) * PLANE, position<STEP>(sy) * ROW, position<STEP>(sx)};
+            T *node = v + place[0] + place[1] + place[2];
+            put(*node, predict<STEP, AXIS>(node - place[AXIS], AXIS == 0 ? iz : AXIS == 1 ? iy : ix), coded);
+        }
+        __syncwarp();
+    }
+    template <u32 STEP> __device__ __forceinline__ void step() {
+        nodes<STEP, 2>();
+        nodes<STEP, 1>();
+        nodes<STEP, 0>();
+    }
+    // Calls f(place, number in the array) for the lane's nodes.
+    template <class F> __device__ __forceinline__ void each(const Quad &quad, u32 tile, F f) const {
+        const u32 lane = threadIdx.x % 32, x = lane % SIDE;
+#pragma unroll
+        for (u32 i = 0; i < SIDE * SIDE * SIDE / 32; i++) {
+            const u32 row = 4 * i + lane / SIDE, z = row / SIDE, y = row % SIDE;
+            f(z * PLANE + y * ROW + x, ((u64)(quad.at[0] + z) * a.n[1] + quad.at[1] + y) * a.n[2] + quad.at[2] + SIDE * tile + x);
+        }
+    }
+    __device__ __forceinline__ void load_corners(const Quad &quad, u32 tile) const {
+        const u32 lane = threadIdx.x % 32, z = lane >> 2, y = lane >> 1 & 1, x = lane & 1;
+        if (lane >= 8) return;
+        const u64 row = (u64)(quad.at[0] / SIDE * 2 + z) * a.corner_n[1] + quad.at[1] / SIDE * 2 + y;
+        v[(SIDE - 1) * (z * PLANE + y * ROW + x)] = a.corners[row * a.corner_n[2] + (quad.at[2] / SIDE + tile) * 2 + x];
+    }
+    __device__ __forceinline__ void run(const Quad &quad, u32 tile) {
+        if (ENCODE) {
+            each(quad, tile, [&](u32 place, u64 i) { v[place] = a.values[i]; });
+            // what fills the last group up
+            if (threadIdx.x % 32 < SIDE) symbols[TILE_SYMBOLS - SIDE + threadIdx.x % 32] = BYTE_BIAS;
+            __syncwarp();
+        }
+        load_corners(quad, tile);
+        __syncwarp();
+        step<2>();
+        step<1>();
+        step<0>();
+        each(quad, tile, [&](u32 place, u64 i) { a.result[i] = v[place]; });
+    }
+};
+
+template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(const WholeArguments<T> &a) {
+    __shared__ AxisWeights<T> weights;
+    __shared__ T values[4][NodeTile<T, ENCODE>::PLACES];
+    __shared__ __align__(16) char symbols[WARP_BYTES];
+    __shared__ u32 planes[ENCODE ? 1 : 4 * TILE_WORDS];
+    const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights)[i];
+    for (u32 i = blockIdx.x; i < a.list_count; i += gridDim.x) {
+        const Quad quad = a.list[i];
+        const bool exists = tile < quad.count();
+        const Tile *tiles = a.planes.tiles + quad.number();
+        // also for the weights, and before symbols of the last turn are overwritten
+        __syncthreads();
+        if (!ENCODE) {
+            const TileRecord none = {0, 0, 0};
+            if (exists) {
+                const TileRecord record = a.planes.records[quad.number() + tile];
+                const u32 *from = (const u32 *)a.planes.output + record.planes;
+                for (u32 w = lane; w < record.words(); w += 32) planes[tile * TILE_WORDS + w] = from[w];
+            }
+            const TileRecord record = lane % 4 < quad.count() ? a.planes.records[quad.number() + lane % 4] : none;
+            __syncthreads();
+            if (tile == 0) take_planes(planes, record, symbols);
+            __syncthreads();
+        }
+        if (exists) {
+            NodeTile<T, ENCODE> work = {a, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[tile].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), 0};
+            work.run(quad, tile);
+            if (ENCODE && work.exact > 0) atomicAdd(&a.planes.chunks[tiles->chunk].coded, work.exact);
+        }
+        if (!ENCODE) continue;
+        __syncthreads();
+        if (tile == 0) store_planes(a.planes, quad, tiles->chunk, symbols, ~0u << quad.count());
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(128, 8) encode_corner_tiles_f32(const WholeArguments<float> a) { corner_tiles<float, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) encode_corner_tiles_f64(const WholeArguments<double> a) { corner_tiles<double, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 8) decode_corner_tiles_f32(const WholeArguments<float> a) { corner_tiles<float, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) decode_corner_tiles_f64(const WholeArguments<double> a) { corner_tiles<double, false>(a); }
