@@ -104,7 +104,6 @@ template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(co
     for (u32 i = 0; turns.has(i); i++) {
         __syncthreads();
         if (!turns.takes(i)) continue;
-        turns.ask();
         T v[SIDE * SIDE];
         copies_arrived();
         __syncwarp();
@@ -112,7 +111,6 @@ template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(co
         rows.load_last(quad, v);
         rows.take(v);
         ahead.take_corners(v);
-        const u32 chunk = a.planes.tiles[quad.number()].chunk;
         __syncwarp();
         if (turns.takes(i + 1)) {
             const Quad next = ahead.quads[(i + 1) % 2];
@@ -128,18 +126,13 @@ template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(co
         Quantize<T, CHECKED> op = {z, symbols, true};
         sweep.run(v, op);
         const u32 failed = __ballot_sync(FULL, !op.fits);
-        u32 out = 0;
-#pragma unroll
-        for (u32 t = 0; t < 4; t++) {
-            const bool exists = t < quad.count(), slow = (failed >> (SIDE * t) & 0xff) != 0;
-            if (lane == t && exists && slow) leave_out(a.planes, a.stage, quad.number() + t);
-            out |= (u32)(!exists | slow) << t;
-        }
-        if (a.result && !(out >> (lane / SIDE) & 1)) {
-            T *to = a.result + ((u64)quad.at[0] * a.n[1] + quad.at[1]) * a.n[2] + quad.at[2] + lane;
-#pragma unroll
-            for (u32 k = 0; k < SIDE * SIDE; k++) to[((u64)(k / SIDE) * a.n[1] + k % SIDE) * a.n[2]] = v[k];
-        }
+        // registers are free from here on: what is asked for now need not wait in local memory
+        turns.ask();
+        const u32 chunk = a.planes.tiles[quad.number()].chunk;
+        // lane t < 4: tile t
+        const bool exists = lane < quad.count(), slow = (failed >> (SIDE * (lane % 4)) & 0xff) != 0;
+        if (exists && slow) leave_out(a.planes, a.stage, quad.number() + lane);
+        const u32 out = __ballot_sync(FULL, !exists || slow) & 15;
         __syncwarp();
         store_planes(a.planes, quad, chunk, memory, out);
         turns.put(i);

@@ -215,9 +215,11 @@ template <class T> struct Ahead {
     }
     __device__ __forceinline__ void take_corners(T (&v)[SIDE * SIDE]) const {
         const u32 lane = threadIdx.x % 32, x = lane % SIDE;
-        if (x != 0 && x != SIDE - 1) return;
         const T *own = corners + lane / SIDE * 8 + (x != 0);
-        v[0] = own[0], v[SIDE - 1] = own[2], v[(SIDE - 1) * SIDE] = own[4], v[SIDE * SIDE - 1] = own[6];
+        const bool is_end = x == 0 || x == SIDE - 1;
+        // without a branch
+        const auto take = [&](T &node, u32 k) { node = is_end ? own[k] : node; };
+        take(v[0], 0), take(v[SIDE - 1], 2), take(v[(SIDE - 1) * SIDE], 4), take(v[SIDE * SIDE - 1], 6);
     }
 };
 
@@ -245,7 +247,7 @@ template <class T> struct Turns {
     __device__ __forceinline__ bool has(u32 round) const { return of_round[round % 4] * PLANES_WARPS < a.list_count; }
     __device__ __forceinline__ u32 entry(u32 round) const { return of_round[round % 4] * PLANES_WARPS + threadIdx.x / 32; }
     __device__ __forceinline__ bool takes(u32 round) const { return entry(round) < a.list_count; }
-    // Asks, early in a round, for the turn three rounds later, which stands in memory once the round is over.
+    // Asks, some time before `put`, for the turn three rounds later, which stands in memory once the round is over.
     __device__ __forceinline__ void ask() {
         if (threadIdx.x == 0) asked = atomicAdd(a.planes.slow_count + a.planes.stage_count + a.stage, 1u);
     }
