@@ -60,10 +60,12 @@ struct PlanesArguments {
 
 // Calls f(tile) for each of the tiles that the kernels of whole tiles do not take or leave out, a warp a tile.
 template <class F> __device__ __forceinline__ void each_other_tile(const PlanesArguments &a, F f) {
-    const u32 first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, warps = gridDim.x * (blockDim.x / 32);
+    const u32 first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, warps = gridDim.x * (blockDim.x / 32), lane = threadIdx.x % 32;
+    // those of all arrays at once, a lane an array
+    const u32 counts = lane < a.stage_count ? a.slow_count[lane] : 0, firsts = lane < a.stage_count ? a.slow_first[lane] : 0;
     for (u32 i = first; i < a.list_count; i += warps) f(a.list[i]);
     for (u32 s = 0; s < a.stage_count; s++) {
-        const u32 *slow = a.slow + a.slow_first[s], count = a.slow_count[s];
+        const u32 count = __shfl_sync(FULL, counts, s), *slow = a.slow + __shfl_sync(FULL, firsts, s);
         for (u32 i = first; i < count; i += warps) f(slow[i]);
     }
 }

@@ -257,5 +257,5 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 5) decode_whole_f32(const WholeArguments<float> a) { decode_whole<float>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) decode_whole_f32(const WholeArguments<float> a) { decode_whole<float>(a); }
 extern "C" __global__ void __launch_bounds__(128, 2) decode_whole_f64(const WholeArguments<double> a) { decode_whole<double>(a); }

@@ -146,19 +146,23 @@ __device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) 
     const Tile &tile = a.tiles[number];
     const u32 nodes = a.shape_nodes[tile.shape];
     u32 *slot = a.slots + (u64)number * TILE_WORDS;
-    u32 z[TILE_GROUPS], words = 0, groups = 0, exact = 0, widths = 0;
-#pragma unroll
-    for (u32 g = 0; g < TILE_GROUPS; g++) z[g] = GROUP * g + lane < nodes ? zigzag(a.q[tile.start + GROUP * g + lane]) : 0;
-#pragma unroll
-    for (u32 g = 0; g < TILE_GROUPS; g++) {
-        const u32 width = bit_length(__reduce_or_sync(FULL, z[g]));
+    u32 words = 0, groups = 0, exact = 0, widths = 0;
+    const auto load = [&](u32 g) { return GROUP * g + lane < nodes ? zigzag(a.q[tile.start + GROUP * g + lane]) : 0; };
+    u32 next = load(0);
+#pragma unroll 1
+    for (u32 g = 0; GROUP * g < nodes; g++) {
+        const u32 z = next;
+        next = load(g + 1);
+        const u32 width = bit_length(__reduce_or_sync(FULL, z));
         u32 own = 0;
+#pragma unroll 1
         for (u32 b = 0; b < width; b++) {
-            const u32 plane = __ballot_sync(FULL, z[g] >> b & 1);
+            const u32 plane = __ballot_sync(FULL, z >> b & 1);
             own = lane == b ? plane : own;
         }
         if (lane < width) slot[words + lane] = own;
-        if (width == 16) exact += __popc(__ballot_sync(FULL, z[g] == EXACT_ZIGZAG));
+        const u32 listed = __ballot_sync(FULL, z == EXACT_ZIGZAG);
+        exact += __popc(listed);
         widths = lane == g ? width : widths;
         words += width;
         groups += width > 0;
@@ -175,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(128) pack_planes(const PlanesArgume
     each_other_tile(a, [&](u32 tile) { pack_tile(a, tile); });
 }
 
-extern "C" __global__ void __launch_bounds__(128, 5) encode_whole_f32(const WholeArguments<float> a) { encode_whole<float, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 5) encode_whole_small_f32(const WholeArguments<float> a) { encode_whole<float, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) encode_whole_f32(const WholeArguments<float> a) { encode_whole<float, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) encode_whole_small_f32(const WholeArguments<float> a) { encode_whole<float, false>(a); }
 extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_f64(const WholeArguments<double> a) { encode_whole<double, true>(a); }
 extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_small_f64(const WholeArguments<double> a) { encode_whole<double, false>(a); }

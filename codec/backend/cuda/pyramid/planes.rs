@@ -331,7 +331,7 @@ impl<T: Real> Pyramid<T> {
         let ahead = SYMBOLS_BYTES + ENTRIES_BYTES + 32 * T::BYTES;
         let of_warp = ahead + if work.encode { 32 * STAGED_ROWS * T::BYTES } else { PLANES_BYTES };
         // launch bounds of the kernels
-        let blocks = gpu.multiprocessors * if double { 2 } else { 5 };
+        let blocks = gpu.multiprocessors * if double { 2 } else { 4 };
         let grid = listed.quad_count.div_ceil(WARPS).min(blocks);
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
         unsafe { gpu.launch(name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }
