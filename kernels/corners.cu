@@ -49,7 +49,7 @@ __device__ __forceinline__ Traced trace(const CornersArguments &a, u32 k, u32 ax
     }
 }
 
-// A block a piece of ROWS rows, each of which one thread finds; all loads of a thread are asked for before one is used.
+// A block a piece of ROWS rows, each of which one thread finds; all values of a thread are asked for before one is used.
 template <class T> __device__ __forceinline__ void gather(const CornersArguments &a) {
     // The first value and the first tier of each row.
     __shared__ u64 values_at[ROWS], tiers_at[ROWS];
@@ -68,12 +68,10 @@ template <class T> __device__ __forceinline__ void gather(const CornersArguments
     const Traced at = trace(a, k, 2, x);
     __syncthreads();
     T value[ROWS];
-    u8 tier[ROWS];
 #pragma unroll
     for (u32 r = 0; r < ROWS; r++) {
-        value[r] = 0, tier[r] = 0;
+        value[r] = 0;
         if (r < count && array.values) value[r] = ((const T *)a.values)[values_at[r] + at.from];
-        if (r < count && a.tiers) tier[r] = a.tiers[tiers_at[r] + (at.frame >> 3)];
     }
     const u32 first = row * array.n[2] + x;
     // of the last array at most four rows of two nodes
@@ -82,7 +80,7 @@ template <class T> __device__ __forceinline__ void gather(const CornersArguments
     for (u32 r = 0; r < ROWS; r++) {
         if (r >= count) break;
         const u32 i = first + r * array.n[2];
-        array.tiers[i] = tier[r];
+        array.tiers[i] = a.tiers ? a.tiers[tiers_at[r] + (at.frame >> 3)] : 0;
         if (array.values) ((T *)array.values)[i] = value[r];
     }
 #pragma unroll 1
@@ -96,5 +94,5 @@ template <class T> __device__ __forceinline__ void gather(const CornersArguments
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128) gather_corners_f32(const CornersArguments a) { gather<float>(a); }
-extern "C" __global__ void __launch_bounds__(128) gather_corners_f64(const CornersArguments a) { gather<double>(a); }
+extern "C" __global__ void __launch_bounds__(PIECE, 16) gather_corners_f32(const CornersArguments a) { gather<float>(a); }
+extern "C" __global__ void __launch_bounds__(PIECE, 12) gather_corners_f64(const CornersArguments a) { gather<double>(a); }

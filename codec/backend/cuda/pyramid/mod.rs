@@ -198,10 +198,7 @@ impl<T: Real> Pyramid<T> {
         self.set_points(points);
         let choice = of_corner_arrays(points).to_byte();
         match (&self.planes, &self.groups) {
-            (Some(planes), _) => {
-                planes.reset(gpu)?;
-                self.coding.reset(gpu, planes.choice)
-            }
+            (Some(planes), _) => planes.reset_chunks(gpu, &self.coding),
             (_, Some(groups)) => groups.reset_chunks(gpu, &self.coding, choice),
             _ => self.coding.reset(gpu, choice),
         }
