@@ -17,7 +17,7 @@ template <class T, bool ENCODE> struct NodeTile {
 
     // Position of node `index` of S(STEP).
     template <u32 STEP> static __device__ __forceinline__ u32 position(u32 index) { return min(index << STEP, SIDE - 1); }
-    // From `before`, a node's place less its distance along the axis: the prediction of new node k of that axis.
+    // The prediction of new node k of an axis, from the line along it that begins at `line`.
     template <u32 STEP, u32 AXIS> __device__ __forceinline__ T predict(const T *line, u32 k) const {
         typedef Real<T> R;
         constexpr u32 D = DISTANCE[AXIS];
@@ -50,8 +50,8 @@ template <class T, bool ENCODE> struct NodeTile {
         constexpr u32 ALL = Order::size(STEP), OLD = Order::size(STEP + 1), NEW = Order::fresh(STEP);
         constexpr u32 NZ = AXIS == 0 ? NEW : OLD, NY = AXIS == 1 ? NEW : AXIS == 2 ? OLD : ALL, NX = AXIS == 2 ? NEW : ALL;
         constexpr u32 COUNT = NZ * NY * NX;
-        // little code: none of it has been fetched when the kernel starts
-#pragma unroll 2
+        // little code: what has not been fetched yet when the kernel starts costs more than waiting
+#pragma unroll 1
         for (u32 first = 0; first < COUNT; first += 32) {
             const u32 i = first + threadIdx.x % 32;
             if (i >= COUNT) continue;

@@ -4,8 +4,7 @@
 // Rows of the next four tiles that wait in shared memory.
 constexpr u32 STAGED_ROWS = 48;
 
-// CHECKED: numbers may be too large for a symbol; else the host has ruled it out.
-template <class T, bool CHECKED> struct Quantize {
+template <class T> struct Quantize {
     const Quantizer<T> &z;
     u16 *symbols;
     // All nodes so far have a symbol and keep their tolerance.
@@ -20,7 +19,7 @@ template <class T, bool CHECKED> struct Quantize {
         const T rounded = R::add(R::mul(R::sub(v, p), z.inverse), BIASED_ROUNDER<T>);
         const T steps = R::sub(rounded, BIASED_ROUNDER<T>);
         const T r = R::fma(steps, z.step, p);
-        fits = fits & (!CHECKED || R::abs(steps) <= (T)32767) & (R::abs(R::sub(v, r)) <= z.check);
+        fits = fits & (R::abs(steps) <= (T)32767) & (R::abs(R::sub(v, r)) <= z.check);
         if (valid) (symbols + rank)[ROW] = (u16)R::bits(rounded);
         v = r;
     }
@@ -81,7 +80,7 @@ template <class T> struct Rows {
     }
 };
 
-template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
+template <class T> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
     SHARED_MEMORY(shared);
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     char *memory = shared + warp * WARP_BYTES;
@@ -123,7 +122,7 @@ template <class T, bool CHECKED> __device__ __forceinline__ void encode_whole(co
         u16 *symbols = (u16 *)(memory + lane / SIDE * SYMBOL_BYTES);
         // what fills the last group up
         symbols[TILE_SYMBOLS - SIDE + last.x] = BYTE_BIAS;
-        Quantize<T, CHECKED> op = {z, symbols, true};
+        Quantize<T> op = {z, symbols, true};
         sweep.run(v, op);
         const u32 failed = __ballot_sync(FULL, !op.fits);
         // registers are free from here on: what is asked for now need not wait in local memory
@@ -179,7 +178,5 @@ extern "C" __global__ void __launch_bounds__(128) pack_planes(const PlanesArgume
     each_other_tile(a, [&](u32 tile) { pack_tile(a, tile); });
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4) encode_whole_f32(const WholeArguments<float> a) { encode_whole<float, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 4) encode_whole_small_f32(const WholeArguments<float> a) { encode_whole<float, false>(a); }
-extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_f64(const WholeArguments<double> a) { encode_whole<double, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_small_f64(const WholeArguments<double> a) { encode_whole<double, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) encode_whole_f32(const WholeArguments<float> a) { encode_whole<float>(a); }
+extern "C" __global__ void __launch_bounds__(128, 2) encode_whole_f64(const WholeArguments<double> a) { encode_whole<double>(a); }

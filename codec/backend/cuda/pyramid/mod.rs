@@ -111,8 +111,6 @@ pub(super) struct Pyramid<T> {
     tier_count: u32,
     /// The tiers of the frame's blocks on the device are those of a single one.
     one_tier: bool,
-    /// Whatever its values, no number of steps of the frame's nodes is too large for a symbol.
-    symbols_fit: bool,
 }
 
 impl<T: Real> Pyramid<T> {
@@ -158,7 +156,6 @@ impl<T: Real> Pyramid<T> {
             slabs: Slabs::default(),
             tier_count: 1,
             one_tier: false,
-            symbols_fit: false,
         })
     }
     pub fn is_for(&self, n: [usize; 3], params: &Params) -> bool {
@@ -240,10 +237,6 @@ impl<T: Real> Pyramid<T> {
             .map(|q| Quantizer { step: q.step, inverse: q.inverse, check: q.check })
             .collect();
         self.tier_count = map.tiers.len() as u32;
-        // Four points in axis order: a prediction is at most 1.5 times the largest rebuilt value.
-        let off = table.iter().fold(0.0, |most: f64, q| most.max(q.check.to_f64()));
-        let furthest = 2.6 * max_abs.to_f64() + 1.6 * off;
-        self.symbols_fit = table.iter().all(|q| furthest * q.inverse.to_f64() < 32_000.0);
         let known = std::mem::take(&mut self.one_tier);
         let address = self.quantizers.reserve(gpu, std::mem::size_of_val(&table[..]))?;
         let blocks = self.stages[0].tiers.reserve(gpu, map.tier_of_block.len())?;

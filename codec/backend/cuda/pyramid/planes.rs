@@ -341,8 +341,6 @@ impl<T: Real> Pyramid<T> {
             return unsafe { gpu.launch(name, grid, 32 * WARPS, 0, &arguments) };
         }
         let name = match (work.encode, double) {
-            (true, false) if self.symbols_fit => "encode_whole_small_f32",
-            (true, true) if self.symbols_fit => "encode_whole_small_f64",
             (true, false) => "encode_whole_f32",
             (true, true) => "encode_whole_f64",
             (false, false) => "decode_whole_f32",
