@@ -33,7 +33,7 @@ struct __align__(16) Quad {
 template <class T> struct WholeArguments {
     // Encoding: the array's values (in a slab: where they would start). C order.
     const T *values;
-    // Decoding: the box lo..hi. Encoding: the whole reconstruction, or null.
+    // Decoding: the box lo..hi. Encoding corner arrays: the whole reconstruction.
     T *result;
     // Reconstructed corner array.
     const T *corners;
@@ -107,12 +107,12 @@ template <class T> struct LastAxis {
     const T *weights;
     static constexpr u32 OF_LANE = 12, WEIGHTS = SIDE * OF_LANE, AT[3] = {0, 4, 8};
 
-    // All warps of a block write the same.
+    // The weights are there behind the block's next barrier.
     __device__ __forceinline__ LastAxis(const AxisWeights<T> &w, T *memory) : x(threadIdx.x % SIDE) {
         T *own = memory + OF_LANE * x;
         // nothing is 3 before node 1, and the weight of what would be its fourth node is 0
 #pragma unroll
-        for (u32 k = 0; k < 4; k++) {
+        for (u32 k = 0; k < 4 && threadIdx.x < SIDE; k++) {
             own[AT[0] + k] = !is_new<0>() ? (T)(k == 3) : x == 1 ? (k > 0 ? w.step0[0][k > 0 ? k - 1 : 0] : (T)0) : w.step0[x / 2][k];
             if (k < 3) own[AT[1] + k] = is_new<1>() ? w.step1[x == 6][k] : (T)(k == 2);
             if (k < 2) own[AT[2] + k] = is_new<2>() ? w.step2[0][k] : (T)(k == 1);
