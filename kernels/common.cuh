@@ -85,15 +85,14 @@ __device__ __forceinline__ void copies_arrived() {
 #endif
 }
 
-// The bits of `value` in `mask`, flipped together with the others in each half whose half of `signs` has its highest bit clear.
-__device__ __forceinline__ u32 flip_unless_high(u32 value, u32 mask, u32 signs) {
+// The two low bytes as signed numbers of 16 bits.
+__device__ __forceinline__ u32 two_signed(u32 bytes) {
 #ifdef BLOCKMGARD_EMULATOR
-    return (value & mask) ^ ~((signs >> 15 & 0x00010001) * 0xffff);
+    return (u32)(u16)(i16)(signed char)bytes | (u32)(u16)(i16)(signed char)(bytes >> 8) << 16;
 #else
-    u32 spread, flipped;
-    asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(spread) : "r"(signs));
-    asm("lop3.b32 %0, %1, %2, %3, 0x95;" : "=r"(flipped) : "r"(value), "r"(mask), "r"(spread));
-    return flipped;
+    u32 pair;
+    asm("prmt.b32 %0, %1, 0, 0x9180;" : "=r"(pair) : "r"(bytes));
+    return pair;
 #endif
 }
 
@@ -112,6 +111,13 @@ __device__ __forceinline__ u32 select_bits(u32 mask, u32 a, u32 b) {
 __device__ __forceinline__ void keep(u32 &value) {
 #ifndef BLOCKMGARD_EMULATOR
     asm("" : "+r"(value));
+#endif
+}
+
+// Keeps the compiler from computing what follows from `value` before the condition is known under which this stands.
+__device__ __forceinline__ void only_here(u32 &value) {
+#ifndef BLOCKMGARD_EMULATOR
+    asm volatile("" : "+r"(value));
 #endif
 }
 

@@ -165,16 +165,17 @@ struct ResetArguments {
     const u32 *fresh;
     u32 *chunks;
     u8 *choices;
-    u32 *left_out_count;
-    u32 chunk_words, chunk_count, choice, unused;
+    // What is counted from 0 again.
+    u32 *counts;
+    u32 chunk_words, chunk_count, choice, count_words;
 };
 
 // Makes the chunks ready to be encoded once more, all with the same choice: all that is set before, at once.
-extern "C" __global__ void __launch_bounds__(256) reset_groups(const ResetArguments a) {
+extern "C" __global__ void __launch_bounds__(256) reset_chunks(const ResetArguments a) {
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
     if (i < a.chunk_words) a.chunks[i] = a.fresh[i];
     if (i < a.chunk_count) a.choices[i] = (u8)a.choice;
-    if (i == 0) *a.left_out_count = 0;
+    if (i < a.count_words) a.counts[i] = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const GroupsArguments a) {

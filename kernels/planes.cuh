@@ -13,17 +13,22 @@ constexpr u32 ALL_ZERO = 2, HAS_EXACT = 1;
 // The zigzag of an exact node.
 constexpr u32 EXACT_ZIGZAG = 0xffff;
 
-// An encoded tile: the first word of its planes in the output; bit g of `mask`: group g has planes, their number less one in nibble g; from bit
-// WORDS_AT on the words of all planes.
+// An encoded tile: the first word of its planes in the output; bit g of `mask`: group g has planes; from bit WORDS_AT on the words of all planes. Nibbles: the
+// number of planes less one of each group that has some.
 constexpr u32 WORDS_AT = 16;
 struct __align__(16) TileRecord {
     u32 planes, mask;
     u64 nibbles;
     __device__ __forceinline__ u32 words() const { return mask >> WORDS_AT & 0x1ff; }
-    __device__ __forceinline__ u32 width(u32 group) const { return mask >> group & 1 ? (u32)(nibbles >> (4 * group)) % 16 + 1 : 0; }
+    __device__ __forceinline__ u32 width(u32 group) const {
+        const u32 before = __popc(mask & ((1u << group) - 1));
+        return mask >> group & 1 ? (u32)(nibbles >> (4 * before)) % 16 + 1 : 0;
+    }
 };
 // In `mask`: the tile has exact nodes.
 constexpr u32 NOT_ALL_QUANTIZED = 1u << 31;
+
+constexpr u32 TWO_MASK_BYTES = 0x80;
 
 struct PlanesArguments {
     const Tile *tiles;
@@ -32,7 +37,8 @@ struct PlanesArguments {
     const u32 *shape_nodes;
     i16 *q;
     void *delta;
-    // Encoding: how many planes each group of a tile has; the planes of all tiles, in slots of TILE_WORDS, and where there those of each tile are.
+    // Encoding: how many planes each group of a tile has, with TWO_MASK_BYTES in the last of 16 where its mask has two bytes; the planes of all tiles, in
+    // slots of TILE_WORDS, and where there those of each tile are.
     u8 *widths;
     u32 *slots, *sources;
     // Decoding.
@@ -40,7 +46,8 @@ struct PlanesArguments {
     u32 *exact_at;
     // Tiles that the kernels of whole tiles never take.
     const u32 *list;
-    // Tiles that they leave out: those of array s, `slow_count[s]` of them, from place `slow_first[s]` on.
+    // Tiles that they leave out: those of array s, `slow_count[s]` of them, from place `slow_first[s]` on. Behind these counts, for each array, how often
+    // blocks have asked for whole tiles (Turns).
     u32 *slow;
     u32 *slow_count;
     const u32 *slow_first;
@@ -53,10 +60,12 @@ struct PlanesArguments {
 
 // Calls f(tile) for each of the tiles that the kernels of whole tiles do not take or leave out, a warp a tile.
 template <class F> __device__ __forceinline__ void each_other_tile(const PlanesArguments &a, F f) {
-    const u32 first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, warps = gridDim.x * (blockDim.x / 32);
+    const u32 first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, warps = gridDim.x * (blockDim.x / 32), lane = threadIdx.x % 32;
+    // those of all arrays at once, a lane an array
+    const u32 counts = lane < a.stage_count ? a.slow_count[lane] : 0, firsts = lane < a.stage_count ? a.slow_first[lane] : 0;
     for (u32 i = first; i < a.list_count; i += warps) f(a.list[i]);
     for (u32 s = 0; s < a.stage_count; s++) {
-        const u32 *slow = a.slow + a.slow_first[s], count = a.slow_count[s];
+        const u32 count = __shfl_sync(FULL, counts, s), *slow = a.slow + __shfl_sync(FULL, firsts, s);
         for (u32 i = first; i < count; i += warps) f(slow[i]);
     }
 }
@@ -145,20 +154,16 @@ template <bool HIGH> __device__ __forceinline__ void bytes_of(const Symbols &s, 
     two(4, s.of[0].z, s.of[1].z, s.of[2].z, s.of[3].z);
     two(6, s.of[0].w, s.of[1].w, s.of[2].w, s.of[3].w);
 }
-// The symbols whose low bytes are `a` and whose high bytes are `c`.
-__device__ __forceinline__ Symbols symbols_of(const u32 (&a)[8], const u32 (&c)[8]) {
+// The symbols whose low bytes are `a` and whose high bytes are `c`, or, not WIDE, copies of the sign of `a`.
+template <bool WIDE> __device__ __forceinline__ Symbols symbols_of(const u32 (&a)[8], const u32 (&c)[8]) {
     Symbols s;
 #pragma unroll
     for (u32 k = 0; k < 4; k++) {
         const auto pair = [&](u32 j) {
-            const u32 each = k | (k + 4) << 4;
-            return __byte_perm(__byte_perm(a[j], a[j + 1], each), __byte_perm(c[j], c[j + 1], each), 0x5140);
+            const u32 each = k | (k + 4) << 4, low = __byte_perm(a[j], a[j + 1], each);
+            return WIDE ? __byte_perm(low, __byte_perm(c[j], c[j + 1], each), 0x5140) : two_signed(low);
         };
         s.of[k] = make_uint4(pair(0), pair(2), pair(4), pair(6));
     }
     return s;
 }
-// From zigzags to the numbers themselves plus BYTE_BIAS, four in a word, or plus PAIR_BIAS, two in a word.
-constexpr u32 BYTE_BIAS = 0x80, PAIR_BIAS = 0x8000;
-__device__ __forceinline__ u32 biased_bytes(u32 z) { return (z >> 1 & 0x7f7f7f7f) ^ (z & 0x01010101) * 0xff ^ 0x80808080; }
-__device__ __forceinline__ u32 biased_pair(u32 z) { return (z >> 1 & 0x7fff7fff) ^ (z & 0x00010001) * 0xffff ^ 0x80008000; }

@@ -1,8 +1,8 @@
 // The planes coder, encoding: whole tiles from values to planes in one kernel; other tiles from their symbols.
-#include "planes_tile.cuh"
+#include "planes_cut.cuh"
 
-// Rounds like Real<T>::ROUNDER, to numbers whose low bits are those of the symbol plus PAIR_BIAS.
-template <class T> constexpr T BIASED_ROUNDER = Real<T>::ROUNDER + (T)PAIR_BIAS;
+// Rows of the next four tiles that wait in shared memory.
+constexpr u32 STAGED_ROWS = 48;
 
 template <class T> struct Quantize {
     const Quantizer<T> &z;
@@ -11,128 +11,72 @@ template <class T> struct Quantize {
     bool fits;
 
     template <bool EVERY, u32 ROW> __device__ __forceinline__ void put(T &v, T p, bool valid, u32 rank) {
-        typedef Real<T> R;
         // a node that is not there predicts itself: nothing changes
-        if (!EVERY) p = valid ? p : v;
+        put_last<ROW>(v, EVERY || valid ? p : v, EVERY || valid, rank);
+    }
+    template <u32 ROW> __device__ __forceinline__ void put_last(T &v, T p, bool valid, u32 rank) {
+        typedef Real<T> R;
         const T rounded = R::add(R::mul(R::sub(v, p), z.inverse), BIASED_ROUNDER<T>);
         const T steps = R::sub(rounded, BIASED_ROUNDER<T>);
         const T r = R::fma(steps, z.step, p);
         fits = fits & (R::abs(steps) <= (T)32767) & (R::abs(R::sub(v, r)) <= z.check);
-        if (EVERY || valid) (symbols + rank)[ROW] = (u16)R::bits(rounded);
+        if (valid) (symbols + rank)[ROW] = (u16)R::bits(rounded);
         v = r;
     }
 };
 
-// Adds what four tiles have to the counts of their chunk. `groups`: of this lane, `masks`: bytes of masks of all tiles.
-__device__ __forceinline__ void add_counts(const PlanesArguments &a, u32 chunk, u32 words, u32 groups, u32 masks) {
-    const u32 sum = __reduce_add_sync(FULL, words | groups << 16);
-    if (threadIdx.x % 32 == 0 && sum > 0) atomicAdd(&a.chunks[chunk].cost, counts_of(sum & 0xffff, sum >> 16, masks));
-}
-
-// From two numbers plus PAIR_BIAS to their zigzags: twice the number, all bits flipped where it is negative.
-__device__ __forceinline__ u32 zigzag_pair(u32 biased) { return flip_unless_high(biased << 1, 0xfffefffe, biased); }
-
-// Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
-__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory, u32 out) {
-    const u32 lane = threadIdx.x % 32, tile = lane % 4, first = lane / 4;
-    const bool taken = !(out >> tile & 1);
-    const char *own = memory + tile * SYMBOL_BYTES;
-    Symbols symbols[2];
-    u32 width[2];
-#pragma unroll
-    for (u32 k = 0; k < 2; k++) {
-        u32 any = 0;
-#pragma unroll
-        for (u32 i = 0; i < 4; i++) {
-            const uint4 four = ((const uint4 *)(own + (first + 8 * k) * 2 * GROUP))[i];
-            const uint4 z = make_uint4(zigzag_pair(four.x), zigzag_pair(four.y), zigzag_pair(four.z), zigzag_pair(four.w));
-            any |= z.x | z.y | z.z | z.w;
-            symbols[k].of[i] = z;
-        }
-        width[k] = taken ? bit_length((any | any >> 16) & 0xffff) : 0;
-    }
-    u32 total;
-    const u32 before = scan_tile(width[0] | width[1] << 16, total);
-    const u32 words = (total & 0xffff) + (total >> 16);
-    const u32 starts[2] = {before & 0xffff, (total & 0xffff) + (before >> 16)};
-    const bool wide = __any_sync(FULL, max(width[0], width[1]) > 8);
-    // the tiles' planes follow each other
-    u32 own_start = 0, all = 0;
-#pragma unroll
-    for (u32 t = 0; t < 4; t++) {
-        const u32 of_tile = __shfl_sync(FULL, words, t);
-        own_start += t < tile ? of_tile : 0;
-        all += of_tile;
-    }
-    __syncwarp();
-    // they take the place of the symbols
-    u32 *staged = (u32 *)memory + own_start;
-#pragma unroll
-    for (u32 k = 0; k < 2; k++) {
-        u32 plane[8];
-        bytes_of<false>(symbols[k], plane);
-        transpose(plane);
-#pragma unroll
-        for (u32 b = 0; b < 8; b++) {
-            if (b < width[k]) staged[starts[k] + b] = plane[b];
-        }
-        if (!wide) continue;
-        bytes_of<true>(symbols[k], plane);
-        transpose(plane);
-#pragma unroll
-        for (u32 b = 0; b < 8; b++) {
-            if (b + 8 < width[k]) staged[starts[k] + 8 + b] = plane[b];
-        }
-    }
-    if (taken) {
-        u8 *widths = a.widths + (u64)(quad.number() + tile) * TILE_GROUPS;
-        widths[first] = (u8)width[0], widths[first + 8] = (u8)width[1];
-    }
-    // a bit for each tile that has symbols
-    const u32 with = __ballot_sync(FULL, words > 0) & 15;
-    add_counts(a, chunk, width[0] + width[1], (width[0] > 0) + (width[1] > 0), 2 * __popc(with));
-    __syncwarp();
-    u32 *slot = a.slots + (u64)quad.number() * TILE_WORDS;
-    // a tile that is left out will need its own slot
-    const bool together = (out & ((1u << quad.count()) - 1)) == 0;
-    if (taken && lane < 4) a.sources[quad.number() + lane] = quad.number() * TILE_WORDS + (together ? own_start : lane * TILE_WORDS);
-    if (together) {
-        for (u32 i = lane; 4 * i < all; i += 32) ((uint4 *)slot)[i] = ((const uint4 *)memory)[i];
-    } else {
-        for (u32 i = lane / 4; i < words; i += 8) slot[tile * TILE_WORDS + i] = staged[i];
-    }
-}
-
-// The values of the warp's four tiles in shared memory, a row of 32 after the other: asked for ahead. Accesses of 16 bytes where rows allow them.
+// The values of the warp's four tiles, asked for ahead: a row of 32 after the other in shared memory. The last ones are only brought to L2, so that
+// there is room for one more block. Accesses of 16 bytes where rows allow them.
 template <class T> struct Rows {
     const WholeArguments<T> &a;
     T *memory;
     // All rows start at multiples of 16 bytes.
     const bool aligned;
     static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = 32 / VECTOR;
+    // Bytes that one request brings to L2, and such pieces of the last rows.
+    static constexpr u32 REACH = 64, LAST_PIECES = (SIDE * SIDE - STAGED_ROWS) * 32 * sizeof(T) / REACH;
 
     __device__ __forceinline__ Rows(const WholeArguments<T> &a, T *memory) : a(a), memory(memory), aligned(a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0) {}
+    __device__ __forceinline__ const T *corner(const Quad &quad) const { return a.values + ((u64)quad.at[0] * a.n[1] + quad.at[1]) * a.n[2] + quad.at[2]; }
     __device__ __forceinline__ void ask(const Quad &quad) const {
         const u32 lane = threadIdx.x % 32;
         const u64 plane = (u64)a.n[1] * a.n[2];
-        const T *corner = a.values + ((u64)quad.at[0] * a.n[1] + quad.at[1]) * a.n[2] + quad.at[2];
         if (aligned) {
             const u32 piece = lane % PIECES;
-            const T *from = corner + min(VECTOR * piece, quad.count() * SIDE - VECTOR);
+            const T *from = corner(quad) + min(VECTOR * piece, quad.count() * SIDE - VECTOR);
 #pragma unroll
-            for (u32 i = 0; i < SIDE * SIDE * PIECES / 32; i++) {
+            for (u32 i = 0; i < STAGED_ROWS * PIECES / 32; i++) {
                 const u32 row = i * (32 / PIECES) + lane / PIECES;
                 copy_ahead<16>(memory + 32 * row + VECTOR * piece, from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2]);
             }
         } else {
-            const T *from = corner + quad.lane();
+            const T *from = corner(quad) + quad.lane();
 #pragma unroll
-            for (u32 row = 0; row < SIDE * SIDE; row++) copy_ahead<sizeof(T)>(memory + 32 * row + lane, from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2]);
+            for (u32 row = 0; row < STAGED_ROWS; row++) copy_ahead<sizeof(T)>(memory + 32 * row + lane, from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2]);
+        }
+    }
+    __device__ __forceinline__ void ask_last(const Quad &quad) const {
+        const u64 plane = (u64)a.n[1] * a.n[2];
+        const T *from = corner(quad);
+#pragma unroll
+        for (u32 i = 0; i < LAST_PIECES; i += 32) {
+            const u32 piece = i + threadIdx.x % 32, row = STAGED_ROWS + piece / (LAST_PIECES / (SIDE * SIDE - STAGED_ROWS));
+            const u32 x = piece % (32 * sizeof(T) / REACH) * (REACH / sizeof(T));
+            fetch_to_l2(from + row / SIDE * plane + (u64)(row % SIDE) * a.n[2] + min(x, quad.count() * SIDE - 1));
+        }
+    }
+    __device__ __forceinline__ void load_last(const Quad &quad, T (&v)[SIDE * SIDE]) const {
+        const u64 plane = (u64)a.n[1] * a.n[2];
+        const T *from = corner(quad) + quad.lane() + STAGED_ROWS / SIDE * plane;
+#pragma unroll
+        for (u32 z = STAGED_ROWS / SIDE; z < SIDE; z++, from += plane) {
+            keep_global(from);
+            unroll<SIDE>([&](auto y) { v[z * SIDE + decltype(y)::value] = *advance<decltype(y)::value>(from, a.n[2]); });
         }
     }
     __device__ __forceinline__ void take(T (&v)[SIDE * SIDE]) const {
 #pragma unroll
-        for (u32 i = 0; i < SIDE * SIDE; i++) v[i] = memory[32 * i + threadIdx.x % 32];
+        for (u32 i = 0; i < STAGED_ROWS; i++) v[i] = memory[32 * i + threadIdx.x % 32];
     }
 };
 
@@ -140,59 +84,57 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
     SHARED_MEMORY(shared);
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     char *memory = shared + warp * WARP_BYTES;
-    const LastAxis<T> last(a.weights);
+    __shared__ __align__(16) T last_weights[LastAxis<T>::WEIGHTS];
+    const LastAxis<T> last(a.weights, last_weights);
     const Sweep<T> sweep = {a.weights, last};
     const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
-    const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * SIDE * SIDE);
-    const u32 first = blockIdx.x * PLANES_WARPS + warp, step = gridDim.x * PLANES_WARPS;
-    const u32 count = first < a.list_count ? (a.list_count - first + step - 1) / step : 0;
-    if (count > 0) {
-        ahead.ask_quad(1, first + step);
-        const Quad quad = a.list[first];
+    const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * STAGED_ROWS);
+    __shared__ u32 of_round[4];
+    Turns<T> turns(a, of_round);
+    if (turns.takes(0)) {
+        ahead.ask_quad(1, turns.entry(1));
+        const Quad quad = a.list[turns.entry(0)];
         if (lane == 0) ahead.quads[0] = quad;
         rows.ask(quad);
+        rows.ask_last(quad);
         ahead.ask_corners(quad);
     }
     // the warps of a block stay together, so that they share what the instruction cache holds
-    const u32 rounds = rounds_of(a.list_count);
-    for (u32 i = 0; i < rounds; i++) {
+    for (u32 i = 0; turns.has(i); i++) {
         __syncthreads();
-        if (i >= count) continue;
+        if (!turns.takes(i)) continue;
         T v[SIDE * SIDE];
         copies_arrived();
         __syncwarp();
+        const Quad quad = ahead.quads[i % 2];
+        rows.load_last(quad, v);
         rows.take(v);
         ahead.take_corners(v);
-        const Quad quad = ahead.quads[i % 2];
-        const u32 chunk = a.planes.tiles[quad.number()].chunk;
         __syncwarp();
-        if (i + 1 < count) {
+        if (turns.takes(i + 1)) {
             const Quad next = ahead.quads[(i + 1) % 2];
             rows.ask(next);
+            rows.ask_last(next);
             ahead.ask_corners(next);
-            ahead.ask_quad(i, first + (i + 2) * step);
+            ahead.ask_quad(i, turns.entry(i + 2));
         }
         const Quantizer<T> z = quantizer_of(a, quad);
         u16 *symbols = (u16 *)(memory + lane / SIDE * SYMBOL_BYTES);
         // what fills the last group up
-        symbols[TILE_SYMBOLS - SIDE + last.x] = PAIR_BIAS;
+        symbols[TILE_SYMBOLS - SIDE + last.x] = BYTE_BIAS;
         Quantize<T> op = {z, symbols, true};
         sweep.run(v, op);
         const u32 failed = __ballot_sync(FULL, !op.fits);
-        u32 out = 0;
-#pragma unroll
-        for (u32 t = 0; t < 4; t++) {
-            const bool exists = t < quad.count(), slow = (failed >> (SIDE * t) & 0xff) != 0;
-            if (lane == t && exists && slow) leave_out(a.planes, a.stage, quad.number() + t);
-            out |= (u32)(!exists | slow) << t;
-        }
-        if (a.result && !(out >> (lane / SIDE) & 1)) {
-            T *to = a.result + ((u64)quad.at[0] * a.n[1] + quad.at[1]) * a.n[2] + quad.at[2] + lane;
-#pragma unroll
-            for (u32 k = 0; k < SIDE * SIDE; k++) to[((u64)(k / SIDE) * a.n[1] + k % SIDE) * a.n[2]] = v[k];
-        }
+        // registers are free from here on: what is asked for now need not wait in local memory
+        turns.ask();
+        const u32 chunk = a.planes.tiles[quad.number()].chunk;
+        // lane t < 4: tile t
+        const bool exists = lane < quad.count(), slow = (failed >> (SIDE * (lane % 4)) & 0xff) != 0;
+        if (exists && slow) leave_out(a.planes, a.stage, quad.number() + lane);
+        const u32 out = __ballot_sync(FULL, !exists || slow) & 15;
         __syncwarp();
         store_planes(a.planes, quad, chunk, memory, out);
+        turns.put(i);
         __syncwarp();
     }
 }
@@ -203,24 +145,29 @@ __device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) 
     const Tile &tile = a.tiles[number];
     const u32 nodes = a.shape_nodes[tile.shape];
     u32 *slot = a.slots + (u64)number * TILE_WORDS;
-    u32 z[TILE_GROUPS], words = 0, groups = 0, exact = 0, widths = 0;
-#pragma unroll
-    for (u32 g = 0; g < TILE_GROUPS; g++) z[g] = GROUP * g + lane < nodes ? zigzag(a.q[tile.start + GROUP * g + lane]) : 0;
-#pragma unroll
-    for (u32 g = 0; g < TILE_GROUPS; g++) {
-        const u32 width = bit_length(__reduce_or_sync(FULL, z[g]));
+    u32 words = 0, groups = 0, exact = 0, widths = 0;
+    const auto load = [&](u32 g) { return GROUP * g + lane < nodes ? zigzag(a.q[tile.start + GROUP * g + lane]) : 0; };
+    u32 next = load(0);
+#pragma unroll 1
+    for (u32 g = 0; GROUP * g < nodes; g++) {
+        const u32 z = next;
+        next = load(g + 1);
+        const u32 width = bit_length(__reduce_or_sync(FULL, z));
         u32 own = 0;
+#pragma unroll 1
         for (u32 b = 0; b < width; b++) {
-            const u32 plane = __ballot_sync(FULL, z[g] >> b & 1);
+            const u32 plane = __ballot_sync(FULL, z >> b & 1);
             own = lane == b ? plane : own;
         }
         if (lane < width) slot[words + lane] = own;
-        if (width == 16) exact += __popc(__ballot_sync(FULL, z[g] == EXACT_ZIGZAG));
+        const u32 listed = __ballot_sync(FULL, z == EXACT_ZIGZAG);
+        exact += __popc(listed);
         widths = lane == g ? width : widths;
         words += width;
         groups += width > 0;
     }
     if (lane == 0) a.sources[number] = number * TILE_WORDS;
+    if (lane == TILE_GROUPS - 1 && mask_bytes(nodes) > 1) widths |= TWO_MASK_BYTES;
     if (lane < TILE_GROUPS) a.widths[(u64)number * TILE_GROUPS + lane] = (u8)widths;
     if (lane > 0 || words == 0) return;
     atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));

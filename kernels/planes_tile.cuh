@@ -33,7 +33,7 @@ struct __align__(16) Quad {
 template <class T> struct WholeArguments {
     // Encoding: the array's values (in a slab: where they would start). C order.
     const T *values;
-    // Decoding: the box lo..hi. Encoding: the whole reconstruction, or null.
+    // Decoding: the box lo..hi. Encoding corner arrays: the whole reconstruction.
     T *result;
     // Reconstructed corner array.
     const T *corners;
@@ -87,19 +87,37 @@ template <u32 STEP, class T> __device__ __forceinline__ T weight(const AxisWeigh
     else return w.step2[0][k];
 }
 
-// What a lane knows of its position on the last axis.
+// The value of the lane BY places before (BY < 0: behind) among the SIDE lanes of a tile; its own where there is none.
+template <i32 BY, class T> __device__ __forceinline__ T neighbour(T v) {
+#ifdef BLOCKMGARD_EMULATOR
+    const i32 lane = (i32)(threadIdx.x % SIDE) - BY;
+    return __shfl_sync(FULL, v, lane < 0 || lane >= (i32)SIDE ? threadIdx.x % SIDE : (u32)lane, SIDE);
+#else
+    if constexpr (BY > 0) return __shfl_up_sync(FULL, v, BY, SIDE);
+    else return __shfl_down_sync(FULL, v, -BY, SIDE);
+#endif
+}
+
+// What a lane knows of its position on the last axis. Where its node is not new in a step, its weights make a prediction of the node's own value, so that
+// nothing has to be selected afterwards (but the sign of a zero, which changes nothing that follows).
 template <class T> struct LastAxis {
     u32 x;
-    // In step 0: the lanes that hold the nodes around, and their weights; weights in step 1. Of new nodes.
-    u32 from[4];
-    T step0[4], step1[3];
+    // In shared memory, since registers are short: the lane's weights in step 0, for the nodes that are 3 and 1 before it and 1 and 3 (or the last)
+    // behind it, in step 1, and in step 2.
+    const T *weights;
+    static constexpr u32 OF_LANE = 12, WEIGHTS = SIDE * OF_LANE, AT[3] = {0, 4, 8};
 
-    __device__ __forceinline__ LastAxis(const AxisWeights<T> &w) : x(threadIdx.x % SIDE) {
-        const u32 fine = x == 5 ? 2 : x / 2 % 2, middle = x == 6;
+    // The weights are there behind the block's next barrier.
+    __device__ __forceinline__ LastAxis(const AxisWeights<T> &w, T *memory) : x(threadIdx.x % SIDE) {
+        T *own = memory + OF_LANE * x;
+        // nothing is 3 before node 1, and the weight of what would be its fourth node is 0
 #pragma unroll
-        for (u32 k = 0; k < 4; k++) from[k] = min((x == 5 ? 2 : 0) + 2 * k, SIDE - 1), step0[k] = w.step0[fine][k];
-#pragma unroll
-        for (u32 k = 0; k < 3; k++) step1[k] = w.step1[middle][k];
+        for (u32 k = 0; k < 4 && threadIdx.x < SIDE; k++) {
+            own[AT[0] + k] = !is_new<0>() ? (T)(k == 3) : x == 1 ? (k > 0 ? w.step0[0][k > 0 ? k - 1 : 0] : (T)0) : w.step0[x / 2][k];
+            if (k < 3) own[AT[1] + k] = is_new<1>() ? w.step1[x == 6][k] : (T)(k == 2);
+            if (k < 2) own[AT[2] + k] = is_new<2>() ? w.step2[0][k] : (T)(k == 1);
+        }
+        weights = own;
     }
     template <u32 STEP> __device__ __forceinline__ bool in_set() const { return STEP == 0 || x % (1u << STEP) == 0 || x == SIDE - 1; }
     template <u32 STEP> __device__ __forceinline__ bool is_new() const {
@@ -108,27 +126,28 @@ template <class T> struct LastAxis {
     // Its number among the nodes of S(STEP), and among the new ones.
     template <u32 STEP> __device__ __forceinline__ u32 rank() const { return (x + (1u << STEP) - 1) >> STEP; }
     template <u32 STEP> __device__ __forceinline__ u32 new_rank() const { return x >> (STEP + 1); }
-    // The prediction of a new node; other lanes get a number that means nothing.
-    template <u32 STEP> __device__ __forceinline__ T predict(T v, const AxisWeights<T> &w) const {
-        typedef Real<T> R;
-        const auto at = [&](u32 lane) { return __shfl_sync(FULL, v, lane, SIDE); };
-        if constexpr (STEP == 2) {
-            const T first = R::mul(w.step2[0][0], at(0));
-            return R::fma(w.step2[0][1], at(7), first);
-        } else if constexpr (STEP == 1) {
-            T p = R::mul(step1[0], at(0));
-            p = R::fma(step1[1], at(4), p);
-            return R::fma(step1[2], at(7), p);
-        } else {
-            T p = R::mul(step0[0], at(from[0]));
+    // For a step: its weights, and the lane with the last of the nodes that predict.
+    template <u32 STEP> struct Stencil {
+        static constexpr u32 POINTS = 4 - STEP;
+        T weight[POINTS];
+        u32 behind;
+        __device__ __forceinline__ explicit Stencil(const LastAxis &last) : behind(!last.template is_new<STEP>() ? last.x : STEP == 0 ? min(last.x + 3, SIDE - 1) : SIDE - 1) {
 #pragma unroll
-            for (u32 k = 1; k < 4; k++) p = R::fma(step0[k], at(from[k]), p);
-            return p;
+            for (u32 k = 0; k < POINTS; k++) weight[k] = last.weights[AT[STEP] + k];
         }
-    }
+        __device__ __forceinline__ T predict(T v) const {
+            typedef Real<T> R;
+            const auto at = [&](u32 lane) { return __shfl_sync(FULL, v, lane, SIDE); };
+            T p = R::mul(weight[0], STEP == 0 ? neighbour<3>(v) : at(0));
+            if constexpr (STEP == 0) p = R::fma(weight[2], neighbour<-1>(v), R::fma(weight[1], neighbour<1>(v), p));
+            if constexpr (STEP == 1) p = R::fma(weight[1], at(4), p);
+            return R::fma(weight[POINTS - 1], at(behind), p);
+        }
+    };
 };
 
 // Goes through all nodes of a tile. `op.put<EVERY, ROW>(v, p, valid, rank)`: value v with prediction p, coded at ROW + rank; EVERY: valid in all lanes.
+// `op.put_last`: the same along the last axis, where other lanes predict themselves.
 template <class T> struct Sweep {
     const AxisWeights<T> &w;
     const LastAxis<T> &last;
@@ -145,12 +164,13 @@ template <class T> struct Sweep {
     template <u32 STEP, class F> __device__ __forceinline__ void step(T (&v)[SIDE * SIDE], F &op) const {
         const u32 rank = last.template rank<STEP>(), new_rank = last.template new_rank<STEP>();
         const bool in_set = last.template in_set<STEP>(), is_new = last.template is_new<STEP>();
+        const typename LastAxis<T>::template Stencil<STEP> stencil(last);
         unroll<SIDE * SIDE>([&](auto i) {
             constexpr u32 Z = decltype(i)::value / SIDE, Y = decltype(i)::value % SIDE;
             if constexpr (Order::in_set(STEP + 1, Z) && Order::in_set(STEP + 1, Y)) {
                 constexpr u32 row = Order::row(STEP, Z, Y);
                 T &value = v[Z * SIDE + Y];
-                op.template put<false, row>(value, last.template predict<STEP>(value, w), is_new, new_rank);
+                op.template put_last<row>(value, stencil.predict(value), is_new, new_rank);
             }
         });
         unroll<SIDE * SIDE>([&](auto i) {
@@ -195,9 +215,11 @@ template <class T> struct Ahead {
     }
     __device__ __forceinline__ void take_corners(T (&v)[SIDE * SIDE]) const {
         const u32 lane = threadIdx.x % 32, x = lane % SIDE;
-        if (x != 0 && x != SIDE - 1) return;
         const T *own = corners + lane / SIDE * 8 + (x != 0);
-        v[0] = own[0], v[SIDE - 1] = own[2], v[(SIDE - 1) * SIDE] = own[4], v[SIDE * SIDE - 1] = own[6];
+        const bool is_end = x == 0 || x == SIDE - 1;
+        // without a branch
+        const auto take = [&](T &node, u32 k) { node = is_end ? own[k] : node; };
+        take(v[0], 0), take(v[SIDE - 1], 2), take(v[(SIDE - 1) * SIDE], 4), take(v[SIDE * SIDE - 1], 6);
     }
 };
 
@@ -207,11 +229,32 @@ template <class T> __device__ __forceinline__ Quantizer<T> quantizer_of(const Wh
     return a.quantizers[a.tiers[row * a.blocks[2] + quad.at[2] / SIDE + quad.lane() / SIDE]];
 }
 
-// How many entries of a list each warp of this block takes at most, when each takes one in turn.
-__device__ __forceinline__ u32 rounds_of(u32 count) {
-    const u32 first = blockIdx.x * PLANES_WARPS, step = gridDim.x * PLANES_WARPS;
-    return first < count ? (count - first + step - 1) / step : 0;
-}
+// Which entries of a list a block takes: PLANES_WARPS at a time, a warp each. The first three are known; what comes then goes to whoever is there first, since
+// blocks of a multiprocessor do not come on at the same pace, and with shares of their own the last ones would run alone.
+template <class T> struct Turns {
+    const WholeArguments<T> &a;
+    // In shared memory, of round i at i mod 4.
+    u32 *of_round;
+    u32 asked;
+    static constexpr u32 KNOWN = 3;
+
+    // All threads of the block come by here; the memory is there afterwards.
+    __device__ __forceinline__ Turns(const WholeArguments<T> &a, u32 *shared) : a(a), of_round(shared), asked(0) {
+        if (threadIdx.x < KNOWN) of_round[threadIdx.x] = blockIdx.x + threadIdx.x * gridDim.x;
+        __syncthreads();
+    }
+    // Whether the block has something to do in a round, at most two rounds ahead, and what this warp takes then; beyond the list: nothing.
+    __device__ __forceinline__ bool has(u32 round) const { return of_round[round % 4] * PLANES_WARPS < a.list_count; }
+    __device__ __forceinline__ u32 entry(u32 round) const { return of_round[round % 4] * PLANES_WARPS + threadIdx.x / 32; }
+    __device__ __forceinline__ bool takes(u32 round) const { return entry(round) < a.list_count; }
+    // Asks, some time before `put`, for the turn three rounds later, which stands in memory once the round is over.
+    __device__ __forceinline__ void ask() {
+        if (threadIdx.x == 0) asked = atomicAdd(a.planes.slow_count + a.planes.stage_count + a.stage, 1u);
+    }
+    __device__ __forceinline__ void put(u32 round) const {
+        if (threadIdx.x == 0) of_round[(round + KNOWN) % 4] = KNOWN * gridDim.x + asked;
+    }
+};
 
 // The sums of `value` of the lanes before that belong to the same tile, when lane l belongs to tile l mod 4, and of all of them.
 __device__ __forceinline__ u32 scan_tile(u32 value, u32 &total) {

@@ -264,11 +264,11 @@ device_struct! {
         pub fresh: u64,
         pub chunks: u64,
         pub choices: u64,
-        pub left_out_count: u64,
+        pub counts: u64,
         pub chunk_words: u32,
         pub chunk_count: u32,
         pub choice: u32,
-        pub unused: u32,
+        pub count_words: u32,
     }
     pub struct LastArguments {
         pub values: u64,

@@ -224,14 +224,14 @@ impl Groups {
             fresh,
             chunks,
             choices: coding.choices(gpu),
-            left_out_count: self.left_out_count.address(gpu),
+            counts: self.left_out_count.address(gpu),
             chunk_words: bytes as u32 / 4,
             chunk_count: coding.parts(gpu).chunk_count,
             choice: choice as u32,
-            unused: 0,
+            count_words: 1,
         };
         // SAFETY: all reserved by `prepare` for the chunks of the worklist.
-        unsafe { gpu.launch("reset_groups", a.chunk_words.div_ceil(CHUNK_THREADS), CHUNK_THREADS, 0, &a) }
+        unsafe { gpu.launch("reset_chunks", a.chunk_words.div_ceil(CHUNK_THREADS), CHUNK_THREADS, 0, &a) }
     }
     /// Forgets the tiles that were left out the last time.
     pub fn reset(&self, gpu: &Gpu) -> Result<()> {

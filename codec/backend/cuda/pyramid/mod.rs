@@ -49,9 +49,10 @@ pub(super) use slabs::{Team, Worker};
 use stage::Stage;
 use tables::Spacing;
 
-/// Corner arrays of a frame at most, and threads of a block that gathers them: as in corners.cu.
+/// Corner arrays of a frame at most, threads of a block that gathers them, and its rows: as in corners.cu.
 const MOST_ARRAYS: usize = 16;
 const CORNERS_PIECE: u32 = 128;
+const CORNERS_ROWS: u32 = 8;
 
 /// What a run of the tile kernels works on.
 struct Work {
@@ -177,10 +178,7 @@ impl<T: Real> Pyramid<T> {
         self.set_points(points);
         let choice = of_corner_arrays(points).to_byte();
         match (&self.planes, &self.groups) {
-            (Some(planes), _) => {
-                planes.reset(gpu)?;
-                self.coding.reset(gpu, planes.choice)
-            }
+            (Some(planes), _) => planes.reset_chunks(gpu, &self.coding),
             (_, Some(groups)) => groups.reset_chunks(gpu, &self.coding, choice),
             _ => self.coding.reset(gpu, choice),
         }
@@ -253,13 +251,13 @@ impl<T: Real> Pyramid<T> {
             let values = stage.source().address(gpu);
             let tiers = stage.tiers.reserve(gpu, stage.len())?;
             let [nz, ny, nx] = narrow(stage.n);
-            pieces += nz * ny * nx.div_ceil(CORNERS_PIECE);
+            pieces += (nz * ny).div_ceil(CORNERS_ROWS) * nx.div_ceil(CORNERS_PIECE);
             let values = if k + 1 > from { values } else { 0 };
             *array = CornerArray { n: [nz, ny, nx], pieces_end: pieces, values, tiers };
         }
         let (frame, source) = (&self.stages[0], self.stages.get(from));
         let arguments = CornersArguments {
-            tiers: frame.tiers.address(gpu),
+            tiers: if self.tier_count == 1 { 0 } else { frame.tiers.address(gpu) },
             values: source.map_or(0, |stage| stage.source().address(gpu)),
             n: narrow(frame.n),
             blocks: frame.blocks(true),

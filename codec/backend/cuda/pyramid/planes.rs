@@ -2,7 +2,7 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile, WholeArguments};
+use super::arguments::{AxisWeights, PlanesArguments, Quad, ResetArguments, Tile, WholeArguments};
 use super::coding::Coding;
 use super::level::Worklist;
 use super::{Pyramid, Stage, Work, narrow};
@@ -21,10 +21,15 @@ const RECORD_BYTES: usize = 16;
 const SIDE: u32 = 8;
 const QUAD: u32 = 4;
 const WARPS: u32 = 4;
-/// Bytes of a warp's shared memory: symbols of four tiles, two entries of the list; and, decoding, records and planes.
+/// Bytes of a warp's shared memory: symbols of four tiles, two entries of the list; and, encoding, so many rows of values, decoding records and planes.
 const SYMBOLS_BYTES: usize = 4 * 1040;
 const ENTRIES_BYTES: usize = 2 * 16;
+const STAGED_ROWS: usize = 48;
 const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
+/// Bytes of the counts of an array: of tiles left out, and of the turns that blocks took.
+const COUNTS: usize = 8;
+/// Threads of a block that makes chunks ready, as in groups_assemble.cu.
+const RESET_THREADS: u32 = 256;
 /// Number of four points among the choices, the only ones that the kernels of whole tiles know.
 const FOUR_POINTS: u8 = 1;
 
@@ -113,7 +118,7 @@ impl Planes {
     pub fn prepare<T: Real>(&mut self, gpu: &Gpu, list: &Worklist, stages: &[Stage<T>], encode: bool) -> Result<()> {
         let tiles = list.tiles.len() - 1;
         self.slow.reserve(gpu, 4 * tiles)?;
-        self.slow_count.reserve(gpu, 4 * stages.len())?;
+        self.slow_count.reserve(gpu, COUNTS * stages.len())?;
         if encode {
             self.widths.reserve(gpu, GROUPS * tiles)?;
             self.slots.reserve(gpu, 4 * TILE_WORDS * tiles)?;
@@ -149,10 +154,28 @@ impl Planes {
         Ok(())
     }
 
-    /// Forgets the tiles that were left out the last time.
+    /// Makes the chunks ready to be encoded once more.
+    pub fn reset_chunks(&self, gpu: &Gpu, coding: &Coding) -> Result<()> {
+        let (fresh, chunks, bytes) = coding.fresh(gpu);
+        let a = ResetArguments {
+            fresh,
+            chunks,
+            choices: coding.choices(gpu),
+            counts: self.slow_count.address(gpu),
+            chunk_words: bytes as u32 / 4,
+            chunk_count: coding.parts(gpu).chunk_count,
+            choice: self.choice as u32,
+            count_words: (COUNTS / 4 * self.listed.len()) as u32,
+        };
+        // a block has more threads than all arrays have counts
+        // SAFETY: all reserved by `prepare` for the chunks and arrays of the worklist.
+        unsafe { gpu.launch("reset_chunks", a.chunk_words.div_ceil(RESET_THREADS), RESET_THREADS, 0, &a) }
+    }
+
+    /// Forgets the tiles that were left out the last time, and the turns of the kernels' blocks.
     pub fn reset(&self, gpu: &Gpu) -> Result<()> {
         // SAFETY: reserved by `prepare`.
-        unsafe { gpu.fill(self.slow_count.address(gpu), 0, 4 * self.listed.len()) }
+        unsafe { gpu.fill(self.slow_count.address(gpu), 0, COUNTS * self.listed.len()) }
     }
 
     /// Whether whole tiles of array `k` go through the kernels for them: those of corner arrays have a tier a node.
@@ -275,6 +298,10 @@ impl<T: Real> Pyramid<T> {
             return Ok(());
         }
         self.run_eights(gpu, planes, k, work)?;
+        // the kernel for corner arrays leaves out none
+        if k > 0 {
+            return Ok(());
+        }
         let slow = planes.slow.address(gpu) + 4 * self.stages[k].span.tiles.start as u64;
         self.run_listed(gpu, &gpu.stream, k, work, (slow, listed.whole), planes.slow_count.address(gpu) + 4 * k as u64)
     }
@@ -301,16 +328,28 @@ impl<T: Real> Pyramid<T> {
             weights: eights.weights,
             planes: planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES),
         };
-        let name = match (work.encode, T::DTYPE) {
-            (true, DType::F32) => "encode_whole_f32",
-            (true, DType::F64) => "encode_whole_f64",
-            (false, DType::F32) => "decode_whole_f32",
-            (false, DType::F64) => "decode_whole_f64",
+        let double = T::DTYPE == DType::F64;
+        if k > 0 {
+            let name = match (work.encode, double) {
+                (true, false) => "encode_corner_tiles_f32",
+                (true, true) => "encode_corner_tiles_f64",
+                (false, false) => "decode_corner_tiles_f32",
+                (false, true) => "decode_corner_tiles_f64",
+            };
+            let grid = listed.quad_count.min(gpu.multiprocessors * if double { 4 } else { 8 });
+            // SAFETY: as below.
+            return unsafe { gpu.launch(name, grid, 32 * WARPS, 0, &arguments) };
+        }
+        let name = match (work.encode, double) {
+            (true, false) => "encode_whole_f32",
+            (true, true) => "encode_whole_f64",
+            (false, false) => "decode_whole_f32",
+            (false, true) => "decode_whole_f64",
         };
         let ahead = SYMBOLS_BYTES + ENTRIES_BYTES + 32 * T::BYTES;
-        let of_warp = ahead + if work.encode { 32 * 64 * T::BYTES } else { PLANES_BYTES };
+        let of_warp = ahead + if work.encode { 32 * STAGED_ROWS * T::BYTES } else { PLANES_BYTES };
         // launch bounds of the kernels
-        let blocks = gpu.multiprocessors * if T::DTYPE == DType::F32 { 4 } else { 2 };
+        let blocks = gpu.multiprocessors * if double { 2 } else { 4 };
         let grid = listed.quad_count.div_ceil(WARPS).min(blocks);
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
         unsafe { gpu.launch(name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }
