@@ -4,8 +4,7 @@
 
 template <class T, bool ENCODE> struct NodeTile {
     const WholeArguments<T> &a;
-    // Of each new node of each step.
-    const T (&weights)[3][3][4];
+    const AxisWeights<T> &weights;
     const Quantizer<T> z;
     typename Real<T>::Bits *delta;
     T *v;
@@ -16,19 +15,23 @@ template <class T, bool ENCODE> struct NodeTile {
     static constexpr u32 ROW = 12, PLANE = 100, PLACES = SIDE * PLANE;
     static constexpr u32 DISTANCE[3] = {PLANE, ROW, 1};
 
-    // The prediction of new node k of an axis, from the line along it that begins at `line`. Old node j is at position 2^(step + 1) j, the last one at 7.
-    template <u32 AXIS> __device__ __forceinline__ T predict(u32 step, const T *line, u32 k) const {
+    // Position of node `index` of S(STEP).
+    template <u32 STEP> static __device__ __forceinline__ u32 position(u32 index) { return min(index << STEP, SIDE - 1); }
+    // The prediction of new node k of an axis, from the line along it that begins at `line`.
+    template <u32 STEP, u32 AXIS> __device__ __forceinline__ T predict(const T *line, u32 k) const {
         typedef Real<T> R;
-        const T *w = weights[step][k];
-        const u32 first = step == 0 && k == 2, points = step == 0 ? min(k + 3, 4u) : 4 - step;
-        const auto node = [&](u32 j) { return line[min((first + j) << (step + 1), SIDE - 1) * DISTANCE[AXIS]]; };
-        T p = R::mul(w[0], node(0));
-#pragma unroll
-        for (u32 j = 1; j < 4; j++) {
-            const T more = R::fma(w[j], node(j), p);
-            p = j < points ? more : p;
+        constexpr u32 D = DISTANCE[AXIS];
+        if constexpr (STEP == 2) {
+            return R::fma(weights.step2[0][1], line[7 * D], R::mul(weights.step2[0][0], line[0]));
+        } else if constexpr (STEP == 1) {
+            const T *w = weights.step1[k];
+            return R::fma(w[2], line[7 * D], R::fma(w[1], line[4 * D], R::mul(w[0], line[0])));
+        } else {
+            const T *w = weights.step0[k], *from = line + (k == 2 ? 2 * D : 0);
+            const T p = R::fma(w[2], from[4 * D], R::fma(w[1], from[2 * D], R::mul(w[0], from[0])));
+            // node 1 has three
+            return k == 0 ? p : R::fma(w[3], line[k == 2 ? 7 * D : 6 * D], p);
         }
-        return p;
     }
     __device__ __forceinline__ void put(T &value, T p, u32 coded) {
         if (ENCODE) {
@@ -42,27 +45,33 @@ template <class T, bool ENCODE> struct NodeTile {
             value = symbol == EXACT ? apply_delta<T>(delta[coded], p) : Real<T>::fma((T)(i32)symbol, z.step, p);
         }
     }
-    // i / n for fewer than 192 nodes: 65536 / n, rounded up.
-    static __device__ __forceinline__ u32 divide(u32 i, u32 n) { return i * (n == 8 ? 8192 : n == 5 ? 13108 : n == 3 ? 21846 : n == 2 ? 32768 : 65536) >> 16; }
-    // The nodes of a step that are predicted along an axis. On the axes before it they are old, on those behind it any of the step's. One piece of code for
-    // all steps: what has not been fetched yet when the kernel starts costs more than waiting.
-    template <u32 AXIS> __device__ __forceinline__ void nodes(u32 step) {
-        const u32 all = step == 0 ? 8 : step == 1 ? 5 : 3, old = step == 0 ? 5 : step == 1 ? 3 : 2, fresh = all - old;
-        const u32 nz = AXIS == 0 ? fresh : old, ny = AXIS == 1 ? fresh : AXIS == 2 ? old : all, nx = AXIS == 2 ? fresh : all;
+    // The nodes of a step that are predicted along an axis. On the axes before it they are old, on those behind it any of the step's.
+    template <u32 STEP, u32 AXIS> __device__ __forceinline__ void nodes() {
+        constexpr u32 ALL = Order::size(STEP), OLD = Order::size(STEP + 1), NEW = Order::fresh(STEP);
+        constexpr u32 NZ = AXIS == 0 ? NEW : OLD, NY = AXIS == 1 ? NEW : AXIS == 2 ? OLD : ALL, NX = AXIS == 2 ? NEW : ALL;
+        constexpr u32 COUNT = NZ * NY * NX;
+        // little code: what has not been fetched yet when the kernel starts costs more than waiting
 #pragma unroll 1
-        for (u32 i = threadIdx.x % 32; i < nz * ny * nx; i += 32) {
-            const u32 row = divide(i, nx), iz = divide(row, ny), iy = row - iz * ny, ix = i - row * nx;
-            // among the nodes of S(step)
-            const u32 sz = AXIS == 0 ? 2 * iz + 1 : min(2 * iz, all - 1);
-            const u32 sy = AXIS == 1 ? 2 * iy + 1 : AXIS == 2 ? min(2 * iy, all - 1) : iy, sx = AXIS == 2 ? 2 * ix + 1 : ix;
-            // the nodes of rows before it, less those of S(step + 1)
-            const u32 old_rows = (sz + 1) / 2 * old + (AXIS == 0 ? 0 : (sy + 1) / 2);
-            const u32 coded = old * old * old - 8 + (sz * all + sy) * all - old_rows * old + ix;
-            const u32 place[3] = {min(sz << step, SIDE - 1) * PLANE, min(sy << step, SIDE - 1) * ROW, min(sx << step, SIDE - 1)};
+        for (u32 first = 0; first < COUNT; first += 32) {
+            const u32 i = first + threadIdx.x % 32;
+            if (i >= COUNT) continue;
+            const u32 ix = i % NX, iy = i / NX % NY, iz = i / (NX * NY);
+            // among the nodes of S(STEP)
+            const u32 sz = AXIS == 0 ? 2 * iz + 1 : min(2 * iz, ALL - 1);
+            const u32 sy = AXIS == 1 ? 2 * iy + 1 : AXIS == 2 ? min(2 * iy, ALL - 1) : iy, sx = AXIS == 2 ? 2 * ix + 1 : ix;
+            // the nodes of rows before it, less those of S(STEP + 1)
+            const u32 old_rows = (sz + 1) / 2 * OLD + (AXIS == 0 ? 0 : (sy + 1) / 2);
+            const u32 coded = OLD * OLD * OLD - 8 + (sz * ALL + sy) * ALL - old_rows * OLD + ix;
+            const u32 place[3] = {position<STEP>(sz) * PLANE, position<STEP>(sy) * ROW, position<STEP>(sx)};
             T *node = v + place[0] + place[1] + place[2];
-            put(*node, predict<AXIS>(step, node - place[AXIS], AXIS == 0 ? iz : AXIS == 1 ? iy : ix), coded);
+            put(*node, predict<STEP, AXIS>(node - place[AXIS], AXIS == 0 ? iz : AXIS == 1 ? iy : ix), coded);
         }
         __syncwarp();
+    }
+    template <u32 STEP> __device__ __forceinline__ void step() {
+        nodes<STEP, 2>();
+        nodes<STEP, 1>();
+        nodes<STEP, 0>();
     }
     // Calls f(place, number in the array) for the lane's nodes.
     template <class F> __device__ __forceinline__ void each(const Quad &quad, u32 tile, F f) const {
@@ -88,27 +97,20 @@ template <class T, bool ENCODE> struct NodeTile {
         }
         load_corners(quad, tile);
         __syncwarp();
-#pragma unroll 1
-        for (u32 step = 3; step-- > 0;) {
-            nodes<2>(step);
-            nodes<1>(step);
-            nodes<0>(step);
-        }
+        step<2>();
+        step<1>();
+        step<0>();
         each(quad, tile, [&](u32 place, u64 i) { a.result[i] = v[place]; });
     }
 };
 
 template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(const WholeArguments<T> &a) {
-    __shared__ T weights[3][3][4];
+    __shared__ AxisWeights<T> weights;
     __shared__ T values[4][NodeTile<T, ENCODE>::PLACES];
     __shared__ __align__(16) char symbols[WARP_BYTES];
     __shared__ u32 planes[ENCODE ? 1 : 4 * TILE_WORDS];
     const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (threadIdx.x < 36) {
-        const u32 step = threadIdx.x / 12, k = threadIdx.x / 4 % 3, j = threadIdx.x % 4;
-        const AxisWeights<T> &w = a.weights;
-        weights[step][k][j] = step == 0 ? w.step0[k][j] : step == 1 ? w.step1[min(k, 1u)][min(j, 2u)] : w.step2[0][min(j, 1u)];
-    }
+    for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights)[i];
     for (u32 i = blockIdx.x; i < a.list_count; i += gridDim.x) {
         const Quad quad = a.list[i];
         const bool exists = tile < quad.count();
