@@ -241,6 +241,8 @@ impl Sorted {
             let tile = &all[number];
             if shapes.contains(&tile.shape) { sorted.add(number as u32, tile) } else { sorted.any.push(number as u32) }
         }
+        // neighbours along a row, whatever chunk they are in, are written at about the same time: sectors that they share, and pages of memory
+        sorted.quads.sort_by_key(|quad| quad.at);
         sorted
     }
     /// A whole tile: with the one before it where they are neighbours.
