@@ -51,7 +51,8 @@ template <class T, u32 SIDE, u32 POINTS, bool ENCODE> struct Bands {
         values = memory.stages[0].old + (ENCODE ? BAND_ROWS * quad * SIDE + x : 0);
 #pragma unroll
         for (u32 i = 0; i < 3; i++) {
-            const T *coarse = memory.stages[0].coarse + (2 * quad + i) * OLD + (x + 1) / 2;
+            // of quads before the last one nobody needs the third, which another warp may be writing
+            const T *coarse = memory.stages[0].coarse + (2 * quad + (i == 2 && !last_quad ? 0 : i)) * OLD + (x + 1) / 2;
             old_rows[i] = ENCODE && (x_new || (i == 2 && !last_quad)) ? values + (i == 2 ? ROW3 : 2 * i * SIDE) : coarse;
         }
 #pragma unroll
