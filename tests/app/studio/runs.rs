@@ -88,7 +88,7 @@ fn a_matched_run_reaches_its_ratio_and_a_sweep_trades_bits_for_psnr() {
 fn a_time_budget_picks_the_levels_and_shows_predicted_beside_measured() {
     use blockmgard::job::tune::{DeviceModels, Linear, Models, Saturating};
     let mut h = window([40, 40, 40]);
-    let settings = RunRequest { device: "cpu".into(), budget_ms: Some(5.0), ..RunRequest::presets()[1].2.clone() };
+    let settings = RunRequest { device: "cpu".into(), budget_ms: Some(5.0), ..RunRequest::preset("Paper (L1 M2)") };
     h.state_mut().state.apply(Command::Runs(RunEdit::Settings(settings.clone())));
     settle(&mut h);
     h.get_by_label("Measure this device");
@@ -156,7 +156,8 @@ fn a_volume_is_selected_painted_run_compared_exported_and_reopened() {
     assert!(strict[0] > 0);
     h.get_by_label("Compare three").click();
     settle(&mut h);
-    assert_eq!(h.state().state.runs.list.len(), 3);
+    let names: Vec<_> = h.state().state.runs.list.iter().map(|run| run.name.clone()).collect();
+    assert_eq!(names, ["Pyramid 32, uniform strict", "Hybrid L1 M2 proj., ROI", "Pyramid 32, ROI"]);
     h.get_by_label("Pyramid 32, ROI as B").click();
     settle(&mut h);
     let pyramid = h.state().state.runs.list[2].id;

@@ -117,8 +117,12 @@ impl RunRequest {
 
     /// Uniform at the strictest tier, the paper's hybrid and the pyramid with the regions.
     pub fn three() -> [RunRequest; 3] {
-        let presets = Self::presets();
-        [5, 1, 0].map(|i| presets[i].2.clone())
+        ["Uniform strict", "Paper (L1 M2)", "Best ratio"].map(Self::preset)
+    }
+
+    /// The preset of that name, or the usual settings.
+    pub fn preset(name: &str) -> RunRequest {
+        Self::presets().into_iter().find(|preset| preset.0 == name).map(|preset| preset.2).unwrap_or_default()
     }
 
     /// The time budget, which the hybrid mode alone keeps.
