@@ -2,12 +2,14 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{Chunk, CoderArguments, Stream, Tile, UnitRecord};
+use super::arguments::{Chunk, CoderArguments, ResetArguments, Stream, Tile, UnitRecord};
 use super::coder::{Coder, READ_AHEAD};
 use super::level::{Shapes, Worklist};
 use crate::Result;
 use crate::entropy::class::chunk::{BITS_PER_LANE, LANE_NODES_AND_BITS, MAX_STREAMS};
 
+/// Threads of a block that makes chunks ready, as in groups_assemble.cu.
+const RESET_THREADS: u32 = 256;
 /// Threads of a block of the coder's kernels.
 const BLOCK: u32 = 256;
 const WARPS: u32 = BLOCK / 32;
@@ -108,9 +110,21 @@ impl Coding {
             gpu.copy(self.fresh.address(gpu), self.chunks.address(gpu), size_of_val(&self.initial[..]))
         }
     }
-    /// Addresses of the chunks before any work on them and of those at hand, and bytes of them.
-    pub fn fresh(&self, gpu: &Gpu) -> (u64, u64, usize) {
-        (self.fresh.address(gpu), self.chunks.address(gpu), size_of_val(&self.initial[..]))
+    /// The same and `count_words` words of 0 at `counts`, by one kernel in place of three copies.
+    pub fn reset_with(&self, gpu: &Gpu, choice: u8, (counts, count_words): (u64, u32)) -> Result<()> {
+        let a = ResetArguments {
+            fresh: self.fresh.address(gpu),
+            chunks: self.chunks.address(gpu),
+            choices: self.choices.address(gpu),
+            counts,
+            chunk_words: size_of_val(&self.initial[..]) as u32 / 4,
+            chunk_count: self.chunk_count,
+            choice: choice as u32,
+            count_words,
+        };
+        // a block has more threads than there are counts
+        // SAFETY: reserved by `prepare` for the chunks of the worklist; the caller reserved the counts.
+        unsafe { gpu.launch("reset_chunks", a.chunk_words.div_ceil(RESET_THREADS), RESET_THREADS, 0, &a) }
     }
     pub fn set_output(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
         // SAFETY: reserved by `reserve_output`.

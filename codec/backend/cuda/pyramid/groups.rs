@@ -2,12 +2,11 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{Chunk, GroupChunk, GroupTile, GroupsArguments, ResetArguments};
+use super::arguments::{Chunk, GroupChunk, GroupTile, GroupsArguments};
 use super::blob::Blob;
 use super::coding::Coding;
 use super::group_shapes::Tables;
-use super::level::Worklist;
-use super::tiles::NO_TILE;
+use super::level::{NO_TILE, Worklist};
 use super::{Pyramid, Stage};
 use crate::entropy::groups::geometry::TileGroups;
 use crate::transform::pyramid::{Real, last};
@@ -219,19 +218,7 @@ impl Groups {
     }
     /// [`Coding::reset`], and [`Groups::reset`].
     pub fn reset_chunks(&self, gpu: &Gpu, coding: &Coding, choice: u8) -> Result<()> {
-        let (fresh, chunks, bytes) = coding.fresh(gpu);
-        let a = ResetArguments {
-            fresh,
-            chunks,
-            choices: coding.choices(gpu),
-            counts: self.left_out_count.address(gpu),
-            chunk_words: bytes as u32 / 4,
-            chunk_count: coding.parts(gpu).chunk_count,
-            choice: choice as u32,
-            count_words: 1,
-        };
-        // SAFETY: all reserved by `prepare` for the chunks of the worklist.
-        unsafe { gpu.launch("reset_chunks", a.chunk_words.div_ceil(CHUNK_THREADS), CHUNK_THREADS, 0, &a) }
+        coding.reset_with(gpu, choice, (self.left_out_count.address(gpu), 1))
     }
     /// Forgets the tiles that were left out the last time.
     pub fn reset(&self, gpu: &Gpu) -> Result<()> {

@@ -12,6 +12,9 @@ use crate::transform::pyramid::{Real, last};
 use crate::{Error, Result};
 use std::ops::Range;
 
+/// In a list, where there are not enough tiles: `NO_TILE` in pyramid.cuh.
+pub const NO_TILE: u32 = u32::MAX;
+
 /// The tables of the tile shapes of all arrays, on the device: a shape has the same number in all of them.
 pub struct Shapes {
     /// Held for its life.

@@ -2,7 +2,7 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{AxisWeights, PlanesArguments, Quad, ResetArguments, Tile, WholeArguments};
+use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile, WholeArguments};
 use super::coding::Coding;
 use super::level::Worklist;
 use super::{Pyramid, Stage, Work, narrow};
@@ -28,8 +28,6 @@ const STAGED_ROWS: usize = 48;
 const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
 /// Bytes of the counts of an array: of tiles left out, and of the turns that blocks took.
 const COUNTS: usize = 8;
-/// Threads of a block that makes chunks ready, as in groups_assemble.cu.
-const RESET_THREADS: u32 = 256;
 /// Number of four points among the choices, the only ones that the kernels of whole tiles know.
 const FOUR_POINTS: u8 = 1;
 
@@ -154,22 +152,10 @@ impl Planes {
         Ok(())
     }
 
-    /// Makes the chunks ready to be encoded once more.
+    /// [`Coding::reset`], and [`Planes::reset`].
     pub fn reset_chunks(&self, gpu: &Gpu, coding: &Coding) -> Result<()> {
-        let (fresh, chunks, bytes) = coding.fresh(gpu);
-        let a = ResetArguments {
-            fresh,
-            chunks,
-            choices: coding.choices(gpu),
-            counts: self.slow_count.address(gpu),
-            chunk_words: bytes as u32 / 4,
-            chunk_count: coding.parts(gpu).chunk_count,
-            choice: self.choice as u32,
-            count_words: (COUNTS / 4 * self.listed.len()) as u32,
-        };
-        // a block has more threads than all arrays have counts
-        // SAFETY: all reserved by `prepare` for the chunks and arrays of the worklist.
-        unsafe { gpu.launch("reset_chunks", a.chunk_words.div_ceil(RESET_THREADS), RESET_THREADS, 0, &a) }
+        let counts = (COUNTS / 4 * self.listed.len()) as u32;
+        coding.reset_with(gpu, self.choice, (self.slow_count.address(gpu), counts))
     }
 
     /// Forgets the tiles that were left out the last time, and the turns of the kernels' blocks.

@@ -4,7 +4,7 @@ use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
 use super::groups::{Groups, Packing};
-use super::level::{TileSize, WholeTiles, Worklist};
+use super::level::{NO_TILE, TileSize, WholeTiles, Worklist};
 use super::parts::{MIDDLE_NODES, SMALL_NODES, TilePart};
 use super::tables::SLAB_PLANES;
 use super::{Pyramid, Stage, Work, narrow};
@@ -13,9 +13,6 @@ use crate::transform::pyramid::Real;
 use crate::volume::DType;
 use cudarc::driver::CudaStream;
 use std::cmp::Reverse;
-
-/// In a list, where there are not enough tiles: `NO_TILE` in pyramid.cuh.
-pub const NO_TILE: u32 = u32::MAX;
 
 /// The tiles of an array on the device, by number: those of any shape, then the whole ones.
 #[derive(Default)]
