@@ -2,8 +2,8 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::CoderTables;
 use super::blob::Blob;
+use super::class_arguments::CoderTables;
 use super::level::Shapes;
 use crate::Result;
 use crate::entropy::class::tables::{EXACT_CLASS, PROB_SUM, TABLES, Table, class_group};

@@ -2,7 +2,8 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{Chunk, CoderArguments, ResetArguments, Stream, Tile, UnitRecord};
+use super::arguments::{ResetArguments, Tile};
+use super::class_arguments::{Chunk, CoderArguments, Stream, UnitRecord};
 use super::coder::{Coder, READ_AHEAD};
 use super::level::{Shapes, Worklist};
 use crate::Result;

@@ -1,7 +1,7 @@
 //! A frame, or a box of it, from bytes to values.
 
 use super::super::gpu::Gpu;
-use super::arguments::Chunk;
+use super::class_arguments::Chunk;
 use super::groups::Part;
 use super::{Pyramid, Stage};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols};

@@ -1,7 +1,7 @@
 //! Flat arrays of 32-bit symbols through the class coder: the symbols of the hybrid mode.
 
 use super::super::gpu::Gpu;
-use super::arguments::Chunk;
+use super::class_arguments::Chunk;
 use super::coder::Coder;
 use super::coding::Coding;
 use super::level::{Gathering, Level, Shapes, Worklist};

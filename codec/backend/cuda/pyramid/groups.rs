@@ -2,8 +2,9 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{Chunk, GroupChunk, GroupTile, GroupsArguments};
+use super::arguments::{GroupChunk, GroupTile, GroupsArguments};
 use super::blob::Blob;
+use super::class_arguments::Chunk;
 use super::coding::Coding;
 use super::group_shapes::Tables;
 use super::level::{NO_TILE, Worklist};

@@ -2,8 +2,9 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{Chunk, Tile, TileShape, Unit};
+use super::arguments::{Tile, TileShape};
 use super::blob::Blob;
+use super::class_arguments::{Chunk, Unit};
 use super::tables::{Spacing, Tables};
 use crate::entropy::class::slots::Slots;
 use crate::entropy::class::symbols::{self, ChunkLayout, TileLayout};

@@ -4,6 +4,7 @@ mod arguments;
 mod bands;
 mod blob;
 mod choosing;
+mod class_arguments;
 mod coder;
 mod coding;
 mod decode;
