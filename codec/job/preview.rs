@@ -24,8 +24,12 @@ pub struct CoarseVolume {
 /// When the stream is hybrid or stored plain (it has no corner arrays), damaged, or `control` is cancelled.
 pub fn preview(archive: &Archive, max_values: usize, control: &Control) -> Result<CoarseVolume> {
     let plain = (0..archive.frames().count).any(|i| archive.frame(i).kind() == FrameKind::Plain);
-    if archive.header().params.mode != Mode::Pyramid || plain {
+    if archive.header().params.mode != Mode::Pyramid {
         return Err(Error::invalid("only pyramid streams carry a preview").remedy("decode a box instead"));
+    }
+    if plain {
+        let message = "this stream stores its values as they are, without a coarse part, and so carries no preview";
+        return Err(Error::invalid(message).remedy("decode a box instead"));
     }
     each_type(archive, Look::Within(max_values), control)
 }

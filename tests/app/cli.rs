@@ -99,11 +99,43 @@ fn a_box_of_a_file_is_compressed_alone_and_judged_against_the_same_box() {
     assert!(part.iter().zip(expected).all(|(a, b)| (f64::from(*a) - f64::from(b)).abs() <= 0.01));
     let report = json(&[&["verify", "wave.f32", "b.bmg"][..], &boxed].concat(), here, 0);
     assert_eq!(report["violations"], 0);
-    let whole = run(&["verify", "wave.f32", "b.bmg", "--dims", "20x30x40"], here);
+    // the stream says which box of its own file it is of; of another file nobody knows
+    assert_eq!(json(&["verify", "wave.f32", "b.bmg"], here, 0)["violations"], 0);
+    std::fs::copy(here.join("wave.f32"), here.join("copy.f32")).unwrap();
+    let whole = run(&["verify", "copy.f32", "b.bmg", "--dims", "20x30x40"], here);
     assert_eq!(whole.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&whole.stderr).contains("--box"), "{whole:?}");
     let beyond = [&bounds[..], &["--dims", "20x30x40", "--box", "2:12,5:6,30:41"]].concat();
     assert_eq!(run(&beyond, here).status.code(), Some(2));
+}
+
+#[test]
+fn an_original_is_read_as_it_was_compressed() {
+    let (folder, values) = folder();
+    let here = folder.path();
+    let mut bytes = vec![7; 64];
+    bytes.extend(values.iter().flat_map(|v| v.to_be_bytes()));
+    std::fs::write(here.join("big.dat"), bytes).unwrap();
+    let raw = ["--dims", "20x30x40", "--f32", "--big-endian", "--offset", "64"];
+    json(&[&["compress", "big.dat", "-o", "b.bmg", "--abs", "0.01"][..], &raw].concat(), here, 0);
+    assert_eq!(json(&["verify", "big.dat", "b.bmg"], here, 0)["violations"], 0);
+    assert_eq!(json(&["verify", "big.dat", "b.bmg", "--f32"], here, 0)["violations"], 0);
+    json(&["decompress", "b.bmg", "-o", "b.f32"], here, 0);
+    assert_eq!(json(&["verify", "b.f32", "b.bmg"], here, 0)["max_error"], 0.0, "what came back is little-endian");
+    json(&["decompress", "b.bmg", "-o", "b.npy"], here, 0);
+    json(&["compress", "b.npy", "-o", "n.bmg", "--abs", "0.01"], here, 0);
+    assert_eq!(json(&["verify", "b.f32", "n.bmg"], here, 0)["violations"], 0, "a raw file against a stream of .npy");
+}
+
+#[test]
+fn a_reader_that_goes_away_stops_no_work() {
+    let (folder, _) = folder();
+    let here = folder.path();
+    let arguments = ["compress", "wave.f32", "-o", "w.bmg", "--rel", "1e-3", "--dims", "20x30x40"];
+    let mut child = program(&arguments, here).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+    assert!(here.join("w.bmg").exists());
 }
 
 #[test]
@@ -128,8 +160,10 @@ fn exit_codes_tell_wrong_usage_failed_work_and_violated_bounds_apart() {
     let mut stream = std::fs::read(here.join("w.bmg")).unwrap();
     let middle = stream.len() / 2;
     stream[middle] ^= 4;
-    std::fs::write(here.join("bad.bmg"), stream).unwrap();
+    std::fs::write(here.join("bad.bmg"), &stream).unwrap();
     assert_eq!(code(&["verify", "wave.f32", "bad.bmg"]), Some(3));
+    std::fs::write(here.join("bad.bmg"), [b"X", &stream[1..]].concat()).unwrap();
+    assert_eq!(code(&["info", "bad.bmg"]), Some(3), "no magic bytes");
     assert_eq!(code(&["decompress", "bad.bmg", "-o", "w.f32"]), Some(3));
     assert_eq!(names(here), ["bad.bmg", "other.f32", "w.bmg", "wave.f32"], "failed work leaves no file");
 }

@@ -69,10 +69,6 @@ fn stored_type(text: &str) -> blockmgard::Result<StoredType> {
 }
 
 impl Hints {
-    /// Whether nothing was said.
-    pub fn is_empty(&self) -> bool {
-        self.open() == OpenHints::default()
-    }
     /// Whether the user has settled what is missing.
     pub fn says_missing(&self) -> bool {
         !self.missing.is_empty()

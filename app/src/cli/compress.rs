@@ -13,7 +13,7 @@ use blockmgard::job::{self, Report};
 use blockmgard::stream::Provenance;
 use blockmgard::volume::{DType, Volume};
 use blockmgard::{Error, Params};
-use clap::Args;
+use clap::{Args, Parser};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -155,6 +155,31 @@ fn deciding_words(words: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     kept
+}
+
+/// The words of a command as [`deciding_words`] wrote them.
+fn words_of(command: &str) -> Vec<String> {
+    let quoted = command.split('\'').enumerate();
+    quoted
+        .flat_map(|(i, part)| match i % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        })
+        .collect()
+}
+
+/// What a stream was made of, by the command that its provenance names; `None` where that is no command of `compress`.
+pub fn recorded_input(command: &str) -> Option<Input> {
+    #[derive(Parser)]
+    struct Made {
+        #[command(flatten)]
+        compress: Compress,
+    }
+    let words = words_of(command);
+    let [program, verb, rest @ ..] = &words[..] else { return None };
+    let output = ["-o".to_owned(), "x.bmg".to_owned()];
+    let made = Made::try_parse_from([program].into_iter().chain(rest).chain(&output)).ok();
+    made.filter(|_| verb == "compress").map(|made| made.compress.input)
 }
 
 /// Where a stream comes from: the volume's metadata and the command that made it.

@@ -31,7 +31,13 @@ pub struct Info {
 
 impl Info {
     pub fn run(&self, session: &Session) -> Result<()> {
-        if is_stream(Path::new(&self.file)) { stream(Path::new(&self.file), session) } else { self.data(session) }
+        let path = Path::new(&self.file);
+        // damaged ones are told as what they are
+        if is_stream(path) || path.extension().is_some_and(|e| e == "bmg") {
+            stream(path, session)
+        } else {
+            self.data(session)
+        }
     }
     fn data(&self, session: &Session) -> Result<()> {
         let source = open_source(&self.file, &self.hints.open())?;

@@ -118,7 +118,7 @@ fn run(cli: Cli) -> Result<bool> {
         Command::Verify(c) => c.run(&session()?),
         Command::Roi(c) => c.run(&session()?).map(|()| true),
         Command::Schema => {
-            println!("{}", serde_json::to_string_pretty(&RoiSpec::json_schema())?);
+            progress::print(&serde_json::to_string_pretty(&RoiSpec::json_schema())?)?;
             Ok(true)
         }
         #[cfg(feature = "studio")]

@@ -1,8 +1,9 @@
 //! What every command shares: JSON or text, progress bars on standard error, Ctrl+C.
 
 use anyhow::Result;
-use blockmgard::Control;
+use blockmgard::{Control, Error, ErrorKind};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::io::Write;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -41,12 +42,7 @@ impl Session {
     }
     /// Prints a result: `value` as JSON, or `text`.
     pub fn print(&self, value: &serde_json::Value, text: &str) -> Result<()> {
-        if self.json {
-            println!("{}", serde_json::to_string_pretty(value)?);
-        } else {
-            println!("{}", text.trim_end());
-        }
-        Ok(())
+        if self.json { print(&serde_json::to_string_pretty(value)?) } else { print(text) }
     }
     /// Says what the user should not miss, with --json too.
     pub fn warn(&self, text: &str) {
@@ -57,6 +53,17 @@ impl Session {
         if !self.json {
             eprintln!("{text}");
         }
+    }
+}
+
+/// Prints a text on standard output. Who reads it may have closed it (`| head`): the work goes on all the same.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::new(ErrorKind::Io, format!("standard output: {error}")).into())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! `blockmgard studio` and `blockmgard bench ui`.
 
 use super::args::Hints;
+use super::progress::print;
 use anyhow::Result;
 use blockmgard_app::studio::{self, StudioArgs};
 use clap::Args;
+use std::fmt::Write;
 
 #[derive(Args, Default)]
 pub struct Studio {
@@ -24,14 +26,14 @@ impl Studio {
 pub fn bench_ui(json: bool) -> Result<()> {
     let times = studio::bench::run()?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&times)?);
-        return Ok(());
+        return print(&serde_json::to_string_pretty(&times)?);
     }
-    println!("UI-thread time of a frame on 512x512x512 values, ms, without rasterizing");
-    println!("{:<32} {:>7} {:>8} {:>8} {:>8}", "", "frames", "median", "99 %", "worst");
+    let mut text = String::from("UI-thread time of a frame on 512x512x512 values, ms, without rasterizing\n");
+    let _ = writeln!(text, "{:<32} {:>7} {:>8} {:>8} {:>8}", "", "frames", "median", "99 %", "worst");
     for t in &times.frames {
-        println!("{:<32} {:>7} {:>8.2} {:>8.2} {:>8.2}", t.activity, t.frames, t.median_ms, t.p99_ms, t.worst_ms);
+        let times = format!("{:>8.2} {:>8.2} {:>8.2}", t.median_ms, t.p99_ms, t.worst_ms);
+        let _ = writeln!(text, "{:<32} {:>7} {times}", t.activity, t.frames);
     }
-    println!("first slice of a raw file of 2 GiB: {:.1} ms", times.first_slice_ms);
-    Ok(())
+    let _ = write!(text, "first slice of a raw file of 2 GiB: {:.1} ms", times.first_slice_ms);
+    print(&text)
 }

@@ -1,6 +1,7 @@
 //! `blockmgard verify`.
 
 use super::args::{DeviceArg, Input};
+use super::compress::recorded_input;
 use super::parse;
 use super::progress::Session;
 use anyhow::Result;
@@ -52,41 +53,58 @@ impl Verify {
         session.print(&serde_json::to_value(&report)?, &text(&report))?;
         Ok(report.violations == 0)
     }
-    /// What the command line leaves out is taken from the stream: shape and type of a raw file, variable, step.
+    /// What the command line leaves out is taken from the stream: how its own file was read, shape and type of another raw one, variable, step.
     fn original(&self, archive: &Archive, provenance: &Provenance, session: &Session) -> Result<Volume> {
-        let mut input = self.input.clone();
-        let variable = &provenance.volume.variable;
-        if input.index.is_none() {
-            input.index = provenance.volume.step;
-        }
-        let mut volume = match input.volume() {
-            Err(_) if !variable.is_empty() && !input.file.contains(':') => {
-                input.file = format!("{}:{variable}", input.file);
-                input.volume()?
-            }
-            Err(_) if input.index.is_none() && input.hints.is_empty() => {
-                let header = archive.header();
-                let (dims, dtype) = (Some(header.shape.extents().to_vec()), Some(header.dtype.into()));
-                input.volume_with(&OpenHints { dims, dtype, ..OpenHints::default() })?
-            }
-            opened => opened?,
-        };
         let header = archive.header();
-        if volume.shape.n != header.shape.n && input.hints.is_empty() && volume.shape.len() == header.shape.len() {
+        let mut input = self.input.clone();
+        let mut hints = input.hints.open();
+        let says_shape = hints.dims.is_some() || input.region.is_some();
+        input.index = input.index.or(provenance.volume.step);
+        let recorded = recorded_input(&provenance.command).filter(|made| name_of(&made.file) == name_of(&input.file));
+        if let Some(made) = recorded {
+            let said = made.hints.open();
+            hints.dims = hints.dims.or(said.dims);
+            hints.dtype = hints.dtype.or(said.dtype);
+            hints.big_endian = hints.big_endian.or(said.big_endian);
+            hints.offset = if hints.offset == 0 { said.offset } else { hints.offset };
+            input.region = input.region.or(made.region);
+        }
+        let extents = Some(header.shape.extents().to_vec());
+        let exact = OpenHints {
+            dims: hints.dims.clone().or_else(|| extents.clone()),
+            dtype: hints.dtype.or(Some(header.dtype.into())),
+            ..hints.clone()
+        };
+        let mut opened = input.volume_with(&hints).or_else(|error| input.volume_with(&exact).map_err(|_| error));
+        let variable = &provenance.volume.variable;
+        if opened.is_err() && !variable.is_empty() && !input.file.contains(':') {
+            let named = Input { file: format!("{}:{variable}", input.file), ..input.clone() };
+            opened = opened.or_else(|error| named.volume_with(&hints).map_err(|_| error));
+        }
+        let mut volume = opened?;
+        if volume.shape.n != header.shape.n && !says_shape && volume.shape.len() == header.shape.len() {
             // A raw file whose name says another shape than the one it was compressed with.
-            let hints = OpenHints { dims: Some(header.shape.extents().to_vec()), ..OpenHints::default() };
-            let said = volume.shape;
-            volume = input.volume_with(&hints)?;
-            session.note(&format!("note: read as {}, as the stream says, not as {said}", header.shape));
+            let other = input.volume_with(&OpenHints { dims: extents, ..hints })?;
+            if other.shape.n == header.shape.n {
+                session.note(&format!("note: read as {}, as the stream says, not as {}", header.shape, volume.shape));
+                volume = other;
+            }
         }
         if volume.shape.n != header.shape.n {
             let message = format!("{} holds {}, the stream {}", input.file, volume.shape, header.shape);
-            let remedy = "give the options that it was compressed with: --dims, and --box where it is of a box";
+            let remedy =
+                "give the options that it was compressed with: --dims for a raw file, --box where it is of a box";
             return Err(Error::invalid(message).remedy(remedy).into());
         }
         volume.missing = provenance.missing.clone();
         Ok(volume)
     }
+}
+
+/// The name of a file, without folders and what stands behind a colon.
+fn name_of(file: &str) -> &str {
+    let path = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    path.split(':').next().unwrap_or(path)
 }
 
 fn text(report: &Report) -> String {

@@ -61,6 +61,14 @@ pub fn run(args: StudioArgs) -> anyhow::Result<()> {
     );
     result.map_err(|error| match error {
         eframe::Error::Wgpu(_) => anyhow::anyhow!("{} ({error})", gpu::adapter::NO_ADAPTER),
-        error => anyhow::anyhow!("the window cannot be opened: {error}; the command line works without one"),
+        error => {
+            let text = error.to_string();
+            // in front of the reason stand places in sources
+            let reason = text.rsplit(": ").next().unwrap_or(&text);
+            anyhow::anyhow!(
+                "the window cannot be opened ({reason}); `blockmgard demo` runs the same job without one, `blockmgard \
+                 --help` lists all commands"
+            )
+        }
     })
 }
