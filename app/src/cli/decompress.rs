@@ -25,7 +25,7 @@ pub struct Decompress {
     /// Only this box: 10:20,0:91,5:6, one half-open interval an axis, slowest first
     #[arg(long = "box", value_name = "BOX")]
     region: Option<String>,
-    /// Only a coarse look, of about this many values, read from a small part of the stream (pyramid)
+    /// Only a coarse look, of at most this many values where the stream has one so small, read from a small part of it (pyramid)
     #[arg(long, value_name = "VALUES", num_args = 0..=1, default_missing_value = "1000000", conflicts_with = "region")]
     preview: Option<usize>,
     /// Memory to keep within (1GiB)

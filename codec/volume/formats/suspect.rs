@@ -9,6 +9,8 @@ const SAMPLE: usize = 1 << 21;
 const MIN_COUNT: usize = 8;
 /// It must be this many ranges of all other values away from the nearest of them.
 const MIN_GAP: f64 = 10.0;
+/// The same of a number that is written with nines alone, which people take for such a code.
+const MIN_GAP_OF_NINES: f64 = 1.0;
 
 /// A constant far outside all other values, such as 1e20 over land, that is probably a code for "missing".
 ///
@@ -43,12 +45,19 @@ fn outlier(mut values: Vec<f64>) -> Option<f64> {
         let (lo, hi) = (*rest.first()?, *rest.last()?);
         let gap = (code - if code > hi { hi } else { lo }).abs();
         let spread = (hi - lo).max(lo.abs().max(hi.abs()) * 1e-3);
-        (count >= MIN_COUNT && hi > lo && gap > MIN_GAP * spread).then_some(code)
+        let least = if is_nines(code) { MIN_GAP_OF_NINES } else { MIN_GAP };
+        (count >= MIN_COUNT && hi > lo && gap > least * spread).then_some(code)
     };
     let (&low, &high) = (values.first()?, values.last()?);
     let below = values.partition_point(|v| *v <= low);
     let above = values.partition_point(|v| *v < high);
     apart(high, &values[..above], values.len() - above).or_else(|| apart(low, &values[below..], below))
+}
+
+/// Whether a number is written with three nines or more and no other digit, such as -999 or 999.9.
+fn is_nines(code: f64) -> bool {
+    let digits = format!("{}", code.abs() as f32).replace('.', "");
+    digits.len() >= 3 && digits.bytes().all(|digit| digit == b'9')
 }
 
 #[cfg(test)]
@@ -69,5 +78,9 @@ mod tests {
         let cloud: Vec<f64> = (0..1000).map(|i| if i < 960 { 0.0 } else { 1e-4 * (i - 959) as f64 }).collect();
         assert_eq!(outlier(cloud), None);
         assert_eq!(outlier(vec![5.0; 100]), None);
+        let wide: Vec<f64> = (0..1000).map(|i| 0.265 * i as f64).collect();
+        let with = |code: f64| outlier(wide.iter().copied().chain(std::iter::repeat_n(code, 300)).collect());
+        assert_eq!([-999.0, 999.9, -999.0f32 as f64].map(with), [Some(-999.0), Some(999.9), Some(-999.0)]);
+        assert_eq!([-800.0, 990.0, -99.0].map(with), [None; 3], "what people do not write for it, or near the others");
     }
 }
