@@ -110,14 +110,14 @@ template <bool ENCODE> constexpr u32 BAND_WORDS = ENCODE ? WRITER_WORDS : READER
 template <class T, u32 SIDE, bool ENCODE>
 constexpr u32 BAND_BYTES = (u32)sizeof(BandMemory<T, SIDE, ENCODE>) + BandShape<SIDE>::WARPS * 4 * BAND_WORDS<ENCODE>;
 
-// The nodes of S(1) of a tile on their way to shared memory, decoding, a batch of old planes after the other. A warp asks for its own rows only.
-template <class T, u32 SIDE> struct DecodeLoader {
+// Where the nodes of S(1) of a tile come from and go to. A warp asks for its own rows only.
+template <class T, u32 SIDE, bool ENCODE> struct BandNodes {
     typedef BandShape<SIDE> Shape;
-    typedef BandMemory<T, SIDE, false> Memory;
-    typedef BandStage<T, SIDE, false> Stage;
+    typedef BandMemory<T, SIDE, ENCODE> Memory;
+    typedef BandStage<T, SIDE, ENCODE> Stage;
     static constexpr u32 OLD = Shape::OLD;
 
-    // The lane's first node in the first stage; that of the first old row of the next plane.
+    // The lane's first node in the first stage; that of the first old row of the next old plane to be asked for.
     T *node;
     const T *coarse;
     // From that node to the next old row's and to the next old plane's.
@@ -125,15 +125,34 @@ template <class T, u32 SIDE> struct DecodeLoader {
     // There is a node of S(1) at the lane's x, and one in the last row.
     bool owns, owns_last;
 
-    __device__ __forceinline__ DecodeLoader(const BandArguments<T> &a, Memory &memory, u32 entry, bool along_rows) {
+    __device__ __forceinline__ void open_nodes(const BandArguments<T> &a, Memory &memory, u32 entry, bool along_rows) {
         const u32 x = threadIdx.x % SIDE, quad = threadIdx.x / SIDE, column = (x + 1) / 2;
         coarse_row = along_rows ? OLD * OLD : OLD;
         owns = x % 2 == 0 || x == SIDE - 1, owns_last = owns && quad == SIDE / BAND_ROWS - 1;
         node = memory.stages[0].coarse + 2 * quad * OLD + column;
         coarse_stride = along_rows ? OLD : OLD * OLD;
+        if (ENCODE) keep(coarse_row);
         keep(coarse_stride);
         coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
         keep_global(coarse);
+    }
+};
+
+// They on their way to shared memory, decoding, a batch of old planes after the other.
+template <class T, u32 SIDE> struct DecodeLoader : BandNodes<T, SIDE, false> {
+    typedef BandNodes<T, SIDE, false> Base;
+    typedef typename Base::Shape Shape;
+    typedef typename Base::Stage Stage;
+    using Base::coarse;
+    using Base::coarse_row;
+    using Base::coarse_stride;
+    using Base::node;
+    using Base::OLD;
+    using Base::owns;
+    using Base::owns_last;
+
+    __device__ __forceinline__ DecodeLoader(const BandArguments<T> &a, typename Base::Memory &memory, u32 entry, bool along_rows) {
+        this->open_nodes(a, memory, entry, along_rows);
     }
     // Asks for the nodes of the old planes of a batch.
     template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
@@ -153,24 +172,30 @@ template <class T, u32 SIDE> struct DecodeLoader {
 };
 
 // The same for encoding, where the frame's values come too, a slab's at a time.
-template <class T, u32 SIDE> struct EncodeLoader {
-    typedef BandShape<SIDE> Shape;
-    typedef BandMemory<T, SIDE, true> Memory;
-    typedef BandStage<T, SIDE, true> Stage;
+template <class T, u32 SIDE> struct EncodeLoader : BandNodes<T, SIDE, true> {
+    typedef BandNodes<T, SIDE, true> Base;
+    typedef typename Base::Shape Shape;
+    typedef typename Base::Stage Stage;
+    using Base::coarse;
+    using Base::coarse_row;
+    using Base::coarse_stride;
+    using Base::node;
+    using Base::OLD;
+    using Base::owns;
+    using Base::owns_last;
     static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
-    static constexpr u32 OLD = Shape::OLD, FRESH = Stage::VALUES, STAGE = sizeof(Stage) / sizeof(T);
+    static constexpr u32 FRESH = Stage::VALUES, STAGE = sizeof(Stage) / sizeof(T);
 
-    // The lane's first piece of a plane, and its first node of S(1), both in the first stage.
-    T *piece, *node;
-    // The piece of the first new plane of the slab to be asked for; the node of the first old row of its first old plane.
-    const T *values, *coarse;
-    // From a plane and from a turn's rows to the next, and the same for nodes of S(1).
-    u32 stride, turn_stride, coarse_row, coarse_stride;
-    // All rows begin at multiples of 16 bytes; there is a node of S(1) at the lane's x, and one in the last row.
-    bool aligned, owns, owns_last;
+    // The lane's first piece of a plane, in the first stage; that of the first new plane of the slab to be asked for.
+    T *piece;
+    const T *values;
+    // From a plane and from a turn's rows to the next.
+    u32 stride, turn_stride;
+    // All rows begin at multiples of 16 bytes.
+    bool aligned;
 
     // LAG: old planes that a new one waits for.
-    template <u32 LAG> __device__ __forceinline__ void open(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows) {
+    template <u32 LAG> __device__ __forceinline__ void open(const BandArguments<T> &a, typename Base::Memory &memory, const BandTile &tile, u32 entry, bool along_rows) {
         const u64 plane = (u64)a.n[1] * a.n[2];
         const u32 row_stride = along_rows ? (u32)plane : a.n[2];
         stride = along_rows ? a.n[2] : (u32)plane;
@@ -183,15 +208,7 @@ template <class T, u32 SIDE> struct EncodeLoader {
                  (u64)(2 * LAG - 1) * stride;
         keep_global(values);
         aligned = a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0;
-        const u32 x = threadIdx.x % SIDE, quad = threadIdx.x / SIDE, column = (x + 1) / 2;
-        coarse_row = along_rows ? OLD * OLD : OLD;
-        owns = x % 2 == 0 || x == SIDE - 1, owns_last = owns && quad == SIDE / BAND_ROWS - 1;
-        node = memory.stages[0].coarse + 2 * quad * OLD + column;
-        coarse_stride = along_rows ? OLD : OLD * OLD;
-        keep(coarse_row);
-        keep(coarse_stride);
-        coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
-        keep_global(coarse);
+        this->open_nodes(a, memory, entry, along_rows);
     }
     // COUNT planes, from each to the one after the next, to stages from `to` on.
     template <u32 COUNT> __device__ __forceinline__ void copy(T *to, const T *from) const {
