@@ -177,9 +177,11 @@ pub fn recorded_input(command: &str) -> Option<Input> {
     }
     let words = words_of(command);
     let [program, verb, rest @ ..] = &words[..] else { return None };
+    if verb != "compress" {
+        return None;
+    }
     let output = ["-o".to_owned(), "x.bmg".to_owned()];
-    let made = Made::try_parse_from([program].into_iter().chain(rest).chain(&output)).ok();
-    made.filter(|_| verb == "compress").map(|made| made.compress.input)
+    Made::try_parse_from([program].into_iter().chain(rest).chain(&output)).ok().map(|made| made.compress.input)
 }
 
 /// Where a stream comes from: the volume's metadata and the command that made it.

@@ -84,8 +84,8 @@ impl Verify {
         let mut volume = opened?;
         if volume.shape.n != header.shape.n && !says_shape && volume.shape.len() == header.shape.len() {
             // A raw file whose name says another shape than the one it was compressed with.
-            let other = input.volume_with(&OpenHints { dims: extents, ..hints })?;
-            if other.shape.n == header.shape.n {
+            let other = input.volume_with(&OpenHints { dims: extents, ..hints });
+            if let Some(other) = other.ok().filter(|other| other.shape.n == header.shape.n) {
                 session.note(&format!("note: read as {}, as the stream says, not as {}", header.shape, volume.shape));
                 volume = other;
             }
