@@ -1,12 +1,13 @@
 //! Progress and cancellation shared between a job and whoever watches it.
 
 use crate::{Error, Result};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// One job's progress counter and cancel switch. Cheap to poll from any thread.
 #[derive(Debug, Default)]
 pub struct Control {
-    cancel: AtomicBool,
+    cancel: Arc<AtomicBool>,
     done: AtomicU64,
     total: AtomicU64,
 }
@@ -19,6 +20,10 @@ impl Control {
     /// Called by jobs between pieces of work.
     pub fn check(&self) -> Result<()> {
         if self.cancel.load(Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
+    }
+    /// With the same cancel switch and a progress of its own, for work that is done twice.
+    pub fn uncounted(&self) -> Self {
+        Self { cancel: self.cancel.clone(), ..Self::default() }
     }
     /// Sets the amount of work (bytes of original data) and resets the counter.
     pub fn begin(&self, total: u64) {

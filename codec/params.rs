@@ -107,6 +107,13 @@ impl Params {
     pub fn balanced() -> Self {
         Self { tile: 32, coder: Coder::Groups, order: Order::Axis, ..Self::default() }
     }
+    /// What frames that are stored losslessly are coded with: the other coders of the pyramid store exact values as they are.
+    pub fn lossless(&self) -> Self {
+        match self.coder {
+            Coder::Class => self.clone(),
+            Coder::Planes | Coder::Groups => Self { coder: Coder::Class, order: Order::Parity, ..self.clone() },
+        }
+    }
     /// Coder and order in words, for names of runs: empty for the usual ones.
     pub fn coding_name(&self) -> &'static str {
         match (self.coder, self.effective_order()) {

@@ -4,7 +4,7 @@
 //! format version they belong to was never released; a released version's files are never touched.
 
 use blockmgard::backend::{Backend, Cpu, FrameInput, FrameShape, FrameSink, FrameSource, RegionSink};
-use blockmgard::job::{compress_to_vec, decompress_volume};
+use blockmgard::job::{compress_to_vec, decompress_volume, preview};
 use blockmgard::stream::{Archive, FrameKind, Provenance};
 use blockmgard::volume::{Field, Metadata, Values, VecField, Volume};
 use blockmgard::{
@@ -275,4 +275,39 @@ fn a_stream_costs_few_bytes_over_its_frame() {
     let input = FrameInput { field: &**field, tolerance: &map, max_abs, params: &params };
     Cpu.encode_f64(&input, &mut counter, &Control::default()).unwrap();
     assert!(bytes.len() - counter.0 < 200, "{} bytes around {}", bytes.len() - counter.0, counter.0);
+}
+
+/// A field and bounds that are stricter than the spacing of its largest values: symbols would not fit 16 bits.
+#[test]
+fn a_bound_below_the_spacing_of_values_is_stored_losslessly_where_that_is_shorter() {
+    let modes =
+        [Params::default(), Params::balanced(), Params::fast(), Params { mode: Mode::Hybrid, ..Params::default() }];
+    for params in modes.map(|params| Params { frame_values: 32 * 40 * 40, ..params }) {
+        let volume = volume_f32(&[50, 40, 40], holed);
+        let encode = |tau: f64| {
+            let map = ToleranceMap::uniform(&volume.shape, tau).unwrap();
+            let (provenance, control) = (Provenance::default(), Control::default());
+            let bytes = compress_to_vec(&volume, &map, &params, &Cpu, &provenance, &control).unwrap().0;
+            Archive::from_bytes(bytes).unwrap()
+        };
+        let kinds = |archive: &Archive| (0..2).map(|i| archive.frame(i).kind()).collect::<Vec<_>>();
+        let (strict, exact, usual) = (encode(3e-6), encode(0.0), encode(0.01));
+        assert_eq!(kinds(&usual), [FrameKind::Coded; 2]);
+        assert_eq!(kinds(&strict), [FrameKind::Lossless; 2], "{params:?}");
+        // the same frames but for the names of tiers and tolerances
+        assert!(strict.len_bytes().abs_diff(exact.len_bytes()) < 40);
+        assert!(strict.len_bytes() < volume.shape.len() as u64 * 4 * 9 / 10);
+        assert_eq!(strict.tolerance().unwrap().tiers[0].tau, 3e-6);
+        for region in [volume.shape.region(), Region { lo: [20, 3, 0], hi: [44, 17, 40] }] {
+            let (decoded, _) = decompress_volume(&strict, &region, &Cpu, None, &Control::default()).unwrap();
+            let (Values::F32(ours), Values::F32(given)) = (&decoded.values, &volume.values) else { unreachable!() };
+            let (mut a, mut b) = (vec![0f32; region.len()], vec![0f32; region.len()]);
+            ours.read_region(&decoded.shape.region(), &mut a).unwrap();
+            given.read_region(&region, &mut b).unwrap();
+            assert!(a.iter().zip(&b).all(|(a, b)| a.to_bits() == b.to_bits()));
+        }
+        if params.mode == Mode::Pyramid {
+            assert!(preview(&strict, 4000, &Control::default()).unwrap().volume.shape.len() <= 4000);
+        }
+    }
 }

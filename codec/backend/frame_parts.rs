@@ -11,6 +11,14 @@ pub struct FrameParts {
     pub chunks: Vec<Vec<u8>>,
 }
 
+impl FrameParts {
+    /// Bytes of all parts.
+    pub fn len_bytes(&self) -> u64 {
+        let chunks: usize = self.chunks.iter().map(Vec::len).sum();
+        (self.coarse.len() + chunks) as u64
+    }
+}
+
 impl FrameSink for FrameParts {
     fn coarse(&mut self, bytes: &[u8]) -> Result<()> {
         self.coarse = bytes.to_vec();

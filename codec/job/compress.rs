@@ -3,9 +3,10 @@
 use super::dispatch::Coded;
 use super::report::Report;
 use super::view::FrameView;
-use crate::backend::{Backend, FrameInput, FrameSink};
+use crate::backend::{Backend, FrameInput, FrameParts, FrameSink};
 use crate::stream::{Extent, Filled, Header, Output, PartFile, Provenance, StreamWriter, encode_special};
 use crate::stream::{refuse_source, scan};
+use crate::transform::pyramid::Real;
 use crate::volume::{Field, Missing, Values, Volume};
 use crate::{Control, Error, Params, Result, ToleranceMap};
 use std::io::Cursor;
@@ -114,7 +115,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn frame<T: Coded, W: Output>(
+    fn frame<T: Coded + Real, W: Output>(
         &mut self,
         field: &dyn Field<T>,
         index: usize,
@@ -138,13 +139,37 @@ impl Run<'_> {
             &filled
         };
         let input = FrameInput { field: finite, tolerance: &tolerance, max_abs, params: self.params };
-        let mut timed = TimedSink { sink: &mut frame, seconds: 0.0 };
-        let started = Instant::now();
-        T::encode(self.backend, &input, &mut timed, self.control)?;
-        self.kernel_seconds += started.elapsed().as_secs_f64() - timed.seconds;
+        self.encode(&input, &mut frame, self.control)?;
+        let plain_bytes = (view.region.len() * T::BYTES) as u64;
+        if may_be_shorter_lossless(&input, frame.coded_bytes(), plain_bytes) {
+            let (tolerance, params) = (tolerance.lossless(), self.params.lossless());
+            let mut parts = FrameParts::default();
+            let input = FrameInput { tolerance: &tolerance, params: &params, ..input };
+            self.encode(&input, &mut parts, &self.control.uncounted())?;
+            if parts.len_bytes() < frame.coded_bytes() {
+                frame.replace_lossless(&parts)?;
+            }
+        }
         frame.finish(&view, self.control)?;
         field.check()
     }
+    fn encode<T: Coded>(&mut self, input: &FrameInput<T>, sink: &mut dyn FrameSink, control: &Control) -> Result<()> {
+        let mut timed = TimedSink { sink, seconds: 0.0 };
+        let started = Instant::now();
+        T::encode(self.backend, input, &mut timed, control)?;
+        self.kernel_seconds += started.elapsed().as_secs_f64() - timed.seconds;
+        Ok(())
+    }
+}
+
+/// Whether a frame is also coded losslessly, in case that is shorter: where most of its nodes cannot have been symbols, or where no
+/// tolerance is much wider than the spacing of the largest values (see `FORMAT.md`, "Lossless frame").
+fn may_be_shorter_lossless<T: Real>(input: &FrameInput<T>, coded_bytes: u64, plain_bytes: u64) -> bool {
+    let loosest = input.tolerance.loosest();
+    if loosest == 0.0 && input.params.lossless() == *input.params {
+        return false;
+    }
+    3 * coded_bytes > 2 * plain_bytes || loosest <= 4.0 * T::UNIT_ROUNDOFF * input.max_abs.to_f64()
 }
 
 /// Tells the time spent on output apart from the time of the backend.

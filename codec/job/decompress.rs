@@ -50,7 +50,7 @@ pub(super) fn decode_box<T: Coded>(
     let mut values = allocate(region.len())?;
     let sink = MemorySink::new(*region, &mut values);
     for index in archive.frames().meeting(region) {
-        decode_frame(&archive.frame(index), archive, region, backend, &sink, control)?;
+        decode_frame(&archive.frame(index), region, backend, &sink, control)?;
     }
     sink.finish()?;
     Ok(values)
@@ -87,7 +87,6 @@ fn use_huge_pages<T>(values: &mut [T]) {
 /// Decodes the part of `region` (of the volume) that lies in one frame.
 fn decode_frame<T: Coded>(
     frame: &FrameReader,
-    archive: &Archive,
     region: &Region,
     backend: &dyn Backend,
     sink: &dyn RegionSink<T>,
@@ -102,9 +101,9 @@ fn decode_frame<T: Coded>(
     if frame.kind() == FrameKind::Plain {
         return read_plain(frame, &wanted, &sink);
     }
-    let tolerance = frame.tolerance()?;
-    let params = &archive.header().params;
-    let shape = FrameShape { n: place.shape(), tolerance: &tolerance, params, max_abs: frame.extent().max_abs() };
+    let (tolerance, params) = frame.coding()?;
+    let shape =
+        FrameShape { n: place.shape(), tolerance: &tolerance, params: &params, max_abs: frame.extent().max_abs() };
     T::decode(backend, &shape, frame, &wanted, &sink, control)
 }
 

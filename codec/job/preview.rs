@@ -77,8 +77,8 @@ fn joined<T: Coded + Real>(
         control.check()?;
         let frame = archive.frame(index);
         let mut next = match look {
-            Look::Within(most) => of_frame::<T>(&frame, archive, most / frames.count, all.as_ref(), axis, control)?,
-            Look::Hybrid => hybrid_frame::<T>(&frame, archive)?,
+            Look::Within(most) => of_frame::<T>(&frame, most / frames.count, all.as_ref(), axis, control)?,
+            Look::Hybrid => hybrid_frame::<T>(&frame)?,
         };
         next.coordinates[axis].iter_mut().for_each(|c| *c += frame.region().lo[axis]);
         match &mut all {
@@ -102,16 +102,14 @@ fn joined<T: Coded + Real>(
 /// One frame's preview, with the same nodes across the cut as the frames before.
 fn of_frame<T: Coded + Real>(
     frame: &FrameReader,
-    archive: &Archive,
     mut max_values: usize,
     before: Option<&Preview<T>>,
     axis: usize,
     control: &Control,
 ) -> Result<Preview<T>> {
-    let tolerance = frame.tolerance()?;
-    let params = &archive.header().params;
+    let (tolerance, params) = frame.coding()?;
     let n = frame.region().shape();
-    let shape = FrameShape { n, tolerance: &tolerance, params, max_abs: frame.extent().max_abs() };
+    let shape = FrameShape { n, tolerance: &tolerance, params: &params, max_abs: frame.extent().max_abs() };
     let fits =
         |p: &Preview<T>| before.is_none_or(|b| (0..3).all(|a| a == axis || b.coordinates[a] == p.coordinates[a]));
     let mut preview = pyramid::preview::<T>(&shape, frame, max_values, control)?;
@@ -128,13 +126,13 @@ fn of_frame<T: Coded + Real>(
 }
 
 /// The array that the finest local level of a frame leaves, without the nodes of its padding.
-fn hybrid_frame<T: Coded>(frame: &FrameReader, archive: &Archive) -> Result<Preview<T>> {
-    let tolerance = frame.tolerance()?;
-    let (params, n) = (&archive.header().params, frame.region().shape());
-    let plan = Plan::new(n, params);
+fn hybrid_frame<T: Coded>(frame: &FrameReader) -> Result<Preview<T>> {
+    let (tolerance, params) = frame.coding()?;
+    let n = frame.region().shape();
+    let plan = Plan::new(n, &params);
     let part = coarse::read::<T>(&plan, params.entropy, &frame.coarse()?)?;
     let part = part.filter(|_| plan.chunked()).ok_or_else(|| Error::invalid("the frame has no coarse array"))?;
-    let decoder = Frame::<T>::new(n, &tolerance, frame.extent().max_abs(), params, Some(part.factors));
+    let decoder = Frame::<T>::new(n, &tolerance, frame.extent().max_abs(), &params, Some(part.factors));
     let values = decoder.hierarchy.recompose(&part.levels, &part.coarsest);
     let extents = decoder.hierarchy.coarse_extents();
     // Axes of one node were moved to the front, which leaves the order of the values as it is.

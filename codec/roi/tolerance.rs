@@ -50,6 +50,21 @@ impl ToleranceMap {
             tier_of_block: vec![0; blocks.iter().product()],
         })
     }
+    /// Lossless everywhere, with the blocks of this map.
+    pub fn lossless(&self) -> Self {
+        Self {
+            blocks: self.blocks,
+            tiers: vec![Tier { name: "lossless".into(), tau: 0.0 }],
+            tier_of_block: vec![0; self.tier_of_block.len()],
+        }
+    }
+    /// Largest tolerance of any block.
+    pub fn loosest(&self) -> f64 {
+        let mut used = vec![false; self.tiers.len()];
+        self.tier_of_block.iter().for_each(|&tier| used[usize::from(tier)] = true);
+        let taus = self.tiers.iter().zip(used).filter(|(_, used)| *used).map(|(tier, _)| tier.tau);
+        taus.fold(0.0, f64::max)
+    }
     /// Tolerance of the block that holds node `(z, y, x)`.
     pub fn tau_at(&self, [z, y, x]: [usize; 3]) -> f64 {
         let [_, by, bx] = self.blocks;

@@ -33,7 +33,10 @@ pub enum MapPart {
 pub enum FrameKind {
     /// Special part, coarse part and chunks.
     Coded,
-    /// Plain values in chunks of [`STORED_CHUNK_BYTES`]: coding would have made the frame larger.
+    /// As coded, but with a tolerance of 0 in all blocks and the settings of [`crate::Params::lossless`]: shorter than with the
+    /// frame's own tolerances.
+    Lossless,
+    /// Plain values in chunks of [`STORED_CHUNK_BYTES`]: any coding would have made the frame larger.
     Plain,
 }
 
@@ -84,6 +87,7 @@ impl FrameEntry {
 const MAP_STORED: u8 = 1;
 const SPECIAL: u8 = 2;
 const PLAIN: u8 = 4;
+const LOSSLESS: u8 = 8;
 
 /// The directory's payload (see `FORMAT.md`, "Directory").
 pub fn encode(frames: &[FrameEntry], dtype: DType) -> Vec<u8> {
@@ -92,7 +96,11 @@ pub fn encode(frames: &[FrameEntry], dtype: DType) -> Vec<u8> {
         let mut flags = 0;
         flags |= if matches!(frame.map, MapPart::Stored(_)) { MAP_STORED } else { 0 };
         flags |= if frame.special.is_some() { SPECIAL } else { 0 };
-        flags |= if frame.kind == FrameKind::Plain { PLAIN } else { 0 };
+        flags |= match frame.kind {
+            FrameKind::Coded => 0,
+            FrameKind::Lossless => LOSSLESS,
+            FrameKind::Plain => PLAIN,
+        };
         out.push(flags);
         match frame.map {
             MapPart::Uniform(tier) => out.push(tier),
@@ -136,9 +144,12 @@ pub fn decode(payload: &[u8], header: &Header, frames: &Frames) -> Result<Vec<Fr
 
 fn decode_frame(c: &mut Cursor, header: &Header) -> Result<FrameEntry> {
     let flags = c.u8()?;
-    if flags & !(MAP_STORED | SPECIAL | PLAIN) != 0 {
-        return Err(c.bad("it holds unknown flags"));
-    }
+    let kind = match flags & !(MAP_STORED | SPECIAL) {
+        0 => FrameKind::Coded,
+        LOSSLESS => FrameKind::Lossless,
+        PLAIN => FrameKind::Plain,
+        _ => return Err(c.bad("it holds unknown flags")),
+    };
     let map = if flags & MAP_STORED != 0 { MapPart::Stored(part(c)?) } else { MapPart::Uniform(c.u8()?) };
     if let MapPart::Uniform(tier) = map
         && usize::from(tier) >= header.tiers.len()
@@ -161,7 +172,6 @@ fn decode_frame(c: &mut Cursor, header: &Header) -> Result<FrameEntry> {
         return Err(c.bad("it claims more chunks than it lists"));
     }
     let chunks = (0..count).map(|_| part(c)).collect::<Result<Vec<_>>>()?;
-    let kind = if flags & PLAIN != 0 { FrameKind::Plain } else { FrameKind::Coded };
     Ok(FrameEntry { kind, map, extent, special, coarse, chunks })
 }
 
@@ -176,7 +186,7 @@ mod tests {
 
     #[test]
     fn entries_come_back_and_wrong_counts_are_refused() {
-        let shape = Shape::new(&[64, 40, 40]).unwrap();
+        let shape = Shape::new(&[96, 40, 40]).unwrap();
         let params = Params { frame_values: 32 * 1600, ..Params::default() };
         let frames = Frames::new(&shape, params.frame_values);
         let tiers = vec![Tier { name: "t".into(), tau: 1.0 }];
@@ -198,7 +208,8 @@ mod tests {
             coarse: part(0),
             chunks: vec![],
         };
-        let entries = vec![first, second];
+        let third = FrameEntry { kind: FrameKind::Lossless, ..first.clone() };
+        let entries = vec![first, second, third];
         let bytes = encode(&entries, DType::F32);
         assert_eq!(decode(&bytes, &header, &frames).unwrap(), entries);
         for cut in 0..bytes.len() {

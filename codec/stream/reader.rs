@@ -11,7 +11,7 @@ use super::special::Special;
 use super::{END_MARK, MAGIC, VERSION};
 use crate::backend::FrameSource;
 use crate::volume::FileMap;
-use crate::{Element, Error, ErrorKind, Region, Result, ToleranceMap};
+use crate::{Element, Error, ErrorKind, Params, Region, Result, ToleranceMap};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
@@ -258,6 +258,14 @@ impl<'a> FrameReader<'a> {
             return Err(self.damaged("tolerance map", "it names a tier that does not exist"));
         }
         Ok(ToleranceMap { blocks, tiers, tier_of_block })
+    }
+    /// The tolerances and settings that the frame was coded with, which are not the volume's where it is stored losslessly.
+    pub fn coding(&self) -> Result<(ToleranceMap, Cow<'a, Params>)> {
+        let (tolerance, params) = (self.tolerance()?, &self.archive.header().params);
+        Ok(match self.kind() {
+            FrameKind::Lossless => (tolerance.lossless(), Cow::Owned(params.lossless())),
+            FrameKind::Coded | FrameKind::Plain => (tolerance, Cow::Borrowed(params)),
+        })
     }
     /// The special values, when the frame has any.
     pub fn special<T: Element>(&self) -> Result<Option<Special<T>>> {

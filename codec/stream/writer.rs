@@ -7,7 +7,7 @@ use super::frames::Frames;
 use super::header::Header;
 use super::provenance::Provenance;
 use super::{END_MARK, MAGIC, VERSION, linear};
-use crate::backend::FrameSink;
+use crate::backend::{FrameParts, FrameSink};
 use crate::volume::Field;
 use crate::{Control, Element, Error, ErrorKind, Result, ToleranceMap};
 use std::io::{Cursor, Seek, SeekFrom, Write};
@@ -71,7 +71,8 @@ impl<W: Output> StreamWriter<W> {
         let kind = FrameKind::Coded;
         let entry = FrameEntry { kind, map, extent, special, coarse: Part::default(), chunks: Vec::new() };
         let after_map = start + if let MapPart::Stored(part) = map { part.length } else { 0 };
-        Ok(FrameWriter { writer: self, entry, start, after_map, coarse_done: false })
+        let after_special = self.position;
+        Ok(FrameWriter { writer: self, entry, start, after_map, after_special, coarse_done: false })
     }
     /// Writes the directory and gives back the output and its length in bytes.
     pub fn finish(mut self) -> Result<(W, u64)> {
@@ -120,10 +121,24 @@ pub struct FrameWriter<'a, W: Output> {
     entry: FrameEntry,
     start: u64,
     after_map: u64,
+    after_special: u64,
     coarse_done: bool,
 }
 
 impl<W: Output> FrameWriter<'_, W> {
+    /// Bytes of the coarse part and the chunks so far.
+    pub fn coded_bytes(&self) -> u64 {
+        self.writer.position - self.after_special
+    }
+    /// Puts parts that were coded losslessly in the place of those written so far.
+    pub fn replace_lossless(&mut self, parts: &FrameParts) -> Result<()> {
+        self.writer.rewind(self.after_special)?;
+        self.entry.kind = FrameKind::Lossless;
+        self.entry.chunks.clear();
+        self.coarse_done = false;
+        self.coarse(&parts.coarse)?;
+        parts.chunks.iter().try_for_each(|chunk| self.chunk(chunk))
+    }
     /// Ends the frame. When it came out larger than the plain values of `field`, those are written in its place.
     /// Returns the frame's bytes.
     pub fn finish<T: Element>(mut self, field: &dyn Field<T>, control: &Control) -> Result<u64> {

@@ -9,7 +9,7 @@ use super::tolerance::{tiers_json, tiers_text};
 use super::variables::{Found, text_of};
 use anyhow::Result;
 use blockmgard::job;
-use blockmgard::stream::{Archive, MAGIC, Provenance};
+use blockmgard::stream::{Archive, FrameKind, MAGIC, Provenance};
 use blockmgard::volume::{DType, Element, VariableInfo, suspect_missing};
 use blockmgard::{Mode, Params};
 use clap::Args;
@@ -86,10 +86,13 @@ fn stream(path: &Path, session: &Session) -> Result<()> {
     let bytes = header.shape.len() as u64 * header.dtype.bytes() as u64;
     let chunks: usize = archive.entries().iter().map(|e| e.chunks.len()).sum();
     let ratio = bytes as f64 / archive.len_bytes() as f64;
+    let of_kind = |kind| archive.entries().iter().filter(|e| e.kind == kind).count();
+    let (lossless, plain) = (of_kind(FrameKind::Lossless), of_kind(FrameKind::Plain));
     let value = json!({
         "file": path, "shape": header.shape.extents(), "dtype": dtype_name(header.dtype), "params": header.params,
         "tiers": tiers_json(&map, &extent), "min": extent.min, "max": extent.max, "original_bytes": bytes,
-        "compressed_bytes": archive.len_bytes(), "ratio": ratio, "frames": archive.frames().count, "chunks": chunks,
+        "compressed_bytes": archive.len_bytes(), "ratio": ratio, "frames": archive.frames().count,
+        "lossless_frames": lossless, "plain_frames": plain, "chunks": chunks,
         "provenance": &provenance,
     });
     session.print(&value, &stream_text(path, &archive, &value, &tiers_text(&map, &extent), &provenance))
@@ -108,11 +111,12 @@ fn stream_text(path: &Path, archive: &Archive, value: &Value, tiers: &str, prove
             params_text(&header.params)
         ),
         format!(
-            "{} bytes of {}, ratio {:.2}, {} frame(s), {} chunk(s)",
+            "{} bytes of {}, ratio {:.2}, {} frame(s){}, {} chunk(s)",
             archive.len_bytes(),
             value["original_bytes"],
             value["ratio"].as_f64().unwrap_or(0.0),
             archive.frames().count,
+            kinds_text(value),
             value["chunks"]
         ),
     ];
@@ -136,6 +140,14 @@ fn stream_text(path: &Path, archive: &Archive, value: &Value, tiers: &str, prove
     add("values", Some(format!("{min} to {max}, max|u| {}", number(extent.max_abs()))));
     add("made by", Some(format!("{}\n{tiers}", provenance.command)));
     lines.join("\n")
+}
+
+/// How many frames are stored in another way than the tolerances say.
+fn kinds_text(value: &Value) -> String {
+    let kinds = [("lossless_frames", "losslessly, which is shorter"), ("plain_frames", "as they are")];
+    let told = kinds.iter().filter(|(key, _)| value[key] != 0).map(|(key, how)| format!("{} stored {how}", value[key]));
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) }
 }
 
 /// Bit patterns as numbers.
