@@ -49,9 +49,14 @@ impl Error {
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
-    /// An I/O failure with the file's name.
+    /// An I/O failure with the file's name, and what to do where no room is left.
     pub fn io(path: &std::path::Path, source: &std::io::Error) -> Self {
-        Self::new(ErrorKind::Io, format!("{}: {source}", path.display()))
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        let error = Self::new(ErrorKind::Io, format!("{}: {source}", path.display()));
+        match source.kind() {
+            StorageFull | QuotaExceeded => error.remedy("free some space, or write to another disk"),
+            _ => error,
+        }
     }
     /// Puts the file's name in front of the message.
     pub fn in_file(mut self, path: &std::path::Path) -> Self {

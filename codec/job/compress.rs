@@ -169,7 +169,7 @@ fn may_be_shorter_lossless<T: Real>(input: &FrameInput<T>, coded_bytes: u64, pla
     if loosest == 0.0 && input.params.lossless() == *input.params {
         return false;
     }
-    3 * coded_bytes > 2 * plain_bytes || loosest <= 4.0 * T::UNIT_ROUNDOFF * input.max_abs.to_f64()
+    8 * coded_bytes > 5 * plain_bytes || loosest <= 4.0 * T::UNIT_ROUNDOFF * input.max_abs.to_f64()
 }
 
 /// Tells the time spent on output apart from the time of the backend.

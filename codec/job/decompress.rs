@@ -50,7 +50,7 @@ pub(super) fn decode_box<T: Coded>(
     let mut values = allocate(region.len())?;
     let sink = MemorySink::new(*region, &mut values);
     for index in archive.frames().meeting(region) {
-        decode_frame(&archive.frame(index), region, backend, &sink, control)?;
+        decode_frame(&archive.frame(index), region, backend, &sink, control).map_err(|e| archive.named(e))?;
     }
     sink.finish()?;
     Ok(values)
@@ -127,7 +127,7 @@ pub fn decompress_volume(
     let provenance = archive.provenance()?;
     let started = Instant::now();
     let values = if memory.is_some_and(|m| bytes > m / 2) {
-        let broken = |e| Error::io(&std::env::temp_dir(), &e).remedy("check the free space of the disk");
+        let broken = |e| Error::io(&std::env::temp_dir(), &e);
         let mut file = tempfile::tempfile().map_err(broken)?;
         write_slabs(archive, region, backend, memory, control, &mut |values| file.write_all(values).map_err(broken))?;
         // SAFETY: nobody else knows the unnamed file.
@@ -173,8 +173,7 @@ pub fn decompress(
     let kernel_seconds = if format == WriteFormat::Raw {
         refuse_source(path, &archive.provenance()?.volume.source)?;
         let mut file = PartFile::create(path)?;
-        let told = |e| Error::io(path, &e).remedy("check the free space of the disk");
-        let mut put = |values: &[u8]| file.file().write_all(values).map_err(told);
+        let mut put = |values: &[u8]| file.file().write_all(values).map_err(|e| Error::io(path, &e));
         let seconds = write_slabs(archive, region, backend, memory, control, &mut put)?;
         file.commit()?;
         seconds

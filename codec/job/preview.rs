@@ -76,10 +76,11 @@ fn joined<T: Coded + Real>(
     for index in 0..frames.count {
         control.check()?;
         let frame = archive.frame(index);
-        let mut next = match look {
-            Look::Within(most) => of_frame::<T>(&frame, most / frames.count, all.as_ref(), axis, control)?,
-            Look::Hybrid => hybrid_frame::<T>(&frame)?,
+        let next = match look {
+            Look::Within(most) => of_frame::<T>(&frame, most / frames.count, all.as_ref(), axis, control),
+            Look::Hybrid => hybrid_frame::<T>(&frame),
         };
+        let mut next = next.map_err(|e| archive.named(e))?;
         next.coordinates[axis].iter_mut().for_each(|c| *c += frame.region().lo[axis]);
         match &mut all {
             None => all = Some(next),

@@ -14,7 +14,7 @@ use crate::volume::FileMap;
 use crate::{Element, Error, ErrorKind, Params, Region, Result, ToleranceMap};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 enum Bytes {
     Mapped(FileMap),
@@ -30,6 +30,8 @@ pub struct Archive {
     /// Where each frame's parts begin.
     starts: Vec<usize>,
     provenance: Range<usize>,
+    /// Of the file, where it was opened by its name.
+    path: Option<PathBuf>,
 }
 
 /// Length of the fixed tail: directory length, checksum, end mark.
@@ -40,13 +42,20 @@ const MOST_HEADER: usize = 1 << 20;
 impl Archive {
     /// Maps a file.
     pub fn open(path: &Path) -> Result<Self> {
-        let named = |e: Error| Error { message: format!("{}: {}", path.display(), e.message), ..e };
         let io = |e| Error::io(path, &e);
         if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err(Error::invalid(format!("{} is no file", path.display())).remedy("name a .bmg stream"));
         }
         let file = std::fs::File::open(path).map_err(io)?;
-        Self::from_file(&file).map_err(named)
+        let archive = Self::from_file(&file).map_err(|e| e.in_file(path))?;
+        Ok(Self { path: Some(path.to_owned()), ..archive })
+    }
+    /// An error met while reading a part, with the file's name where the part is at fault.
+    pub(crate) fn named(&self, error: Error) -> Error {
+        match (&self.path, error.kind) {
+            (Some(path), ErrorKind::Corruption | ErrorKind::Truncated) => error.in_file(path),
+            _ => error,
+        }
     }
     /// Maps an open file.
     pub fn from_file(file: &std::fs::File) -> Result<Self> {
@@ -85,7 +94,7 @@ impl Archive {
         if position != directory.start as u64 {
             return Err(Error::corrupt("the directory lists fewer bytes than the stream holds"));
         }
-        Ok(Self { bytes, header, frames, entries, starts, provenance })
+        Ok(Self { bytes, header, frames, entries, starts, provenance, path: None })
     }
     fn all(&self) -> &[u8] {
         match &self.bytes {
@@ -111,7 +120,8 @@ impl Archive {
         let mut tier_of_block = Vec::new();
         for index in 0..self.frames.count {
             // Frames are cut along the slowest axis with more than one node: C order is the order of frames.
-            tier_of_block.extend(self.frame(index).tolerance()?.tier_of_block);
+            let map = self.frame(index).tolerance().map_err(|e| self.named(e))?;
+            tier_of_block.extend(map.tier_of_block);
         }
         Ok(ToleranceMap { blocks: self.header.shape.blocks(), tiers: self.header.tiers.clone(), tier_of_block })
     }
@@ -120,7 +130,7 @@ impl Archive {
         self.all().len() as u64
     }
     pub fn provenance(&self) -> Result<Provenance> {
-        Provenance::decode(&self.all()[self.provenance.clone()], &self.header)
+        Provenance::decode(&self.all()[self.provenance.clone()], &self.header).map_err(|e| self.named(e))
     }
     /// The parts of frame `index`.
     pub fn frame(&self, index: usize) -> FrameReader<'_> {
@@ -130,14 +140,7 @@ impl Archive {
     pub fn check(&self, control: &crate::Control) -> Result<()> {
         for index in 0..self.frames.count {
             control.check()?;
-            let frame = self.frame(index);
-            frame.tolerance()?;
-            frame.special_bytes()?;
-            frame.coarse()?;
-            for chunk in 0..frame.chunk_count() {
-                control.check()?;
-                frame.chunk(chunk)?;
-            }
+            self.frame(index).check(control).map_err(|e| self.named(e))?;
         }
         Ok(())
     }
@@ -266,6 +269,17 @@ impl<'a> FrameReader<'a> {
             FrameKind::Lossless => (tolerance.lossless(), Cow::Owned(params.lossless())),
             FrameKind::Coded | FrameKind::Plain => (tolerance, Cow::Borrowed(params)),
         })
+    }
+    /// Compares the checksums of all parts.
+    fn check(&self, control: &crate::Control) -> Result<()> {
+        self.tolerance()?;
+        self.special_bytes()?;
+        self.coarse()?;
+        for chunk in 0..self.chunk_count() {
+            control.check()?;
+            self.chunk(chunk)?;
+        }
+        Ok(())
     }
     /// The special values, when the frame has any.
     pub fn special<T: Element>(&self) -> Result<Option<Special<T>>> {

@@ -112,7 +112,8 @@ fn put_checked(out: &mut Vec<u8>, payload: &[u8], start: usize) {
 }
 
 fn write_error(e: std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("writing the stream failed: {e}")).remedy("check the free space of the disk")
+    Error::new(ErrorKind::Io, format!("writing the stream failed: {e}"))
+        .remedy("check the free space of the disk and your quota")
 }
 
 /// One frame being written: a backend's [`FrameSink`].

@@ -4,7 +4,7 @@ use super::parse;
 use anyhow::{Context, Result};
 use blockmgard::backend::{Device, Gpus, Opened};
 use blockmgard::params::{Budget, Points};
-use blockmgard::volume::{self, DType, Dataset, OpenHints, StoredType, Volume};
+use blockmgard::volume::{self, DType, Dataset, OpenHints, StoredType, VariableInfo, Volume};
 use blockmgard::{Basis, Coder, Entropy, Error, Mode, Order, Params};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -72,6 +72,12 @@ impl Hints {
     /// Whether the user has settled what is missing.
     pub fn says_missing(&self) -> bool {
         !self.missing.is_empty()
+    }
+    /// What is said when a file states its extents itself, and others than the command line.
+    pub fn passed_over(&self, info: &VariableInfo) -> Option<String> {
+        let stated: Vec<String> = info.extents.iter().map(usize::to_string).collect();
+        let is_other = self.open().dims.is_some_and(|dims| dims != info.extents);
+        is_other.then(|| format!("the file states its extents, {}; those given are not used", stated.join("x")))
     }
     pub fn open(&self) -> OpenHints {
         let fastest_first = [&self.dims1, &self.dims2, &self.dims3].into_iter().find_map(|d| d.clone());

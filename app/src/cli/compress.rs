@@ -23,7 +23,7 @@ pub struct Compress {
     #[command(flatten)]
     input: Input,
     /// Stream to write; with --all, the step's number is put before the ending
-    #[arg(short, long, value_name = "OUT.bmg")]
+    #[arg(short, long, value_parser = parse::output, value_name = "OUT.bmg")]
     output: PathBuf,
     /// Compress every step of a series, one stream each
     #[arg(long, conflicts_with = "index")]
@@ -51,7 +51,8 @@ impl Compress {
         let source = self.input.source()?;
         let variable = source.chosen()?;
         let info = &source.dataset.variables()[variable];
-        info.notes.iter().for_each(|note| session.note(&format!("note: {note}")));
+        let passed_over = self.input.hints.passed_over(info);
+        info.notes.iter().chain(&passed_over).for_each(|note| session.note(&format!("note: {note}")));
         let mut codes = Codes::default();
         if !self.all {
             let mut volume = self.input.step_of(&source, variable)?;

@@ -20,7 +20,7 @@ pub struct Decompress {
     #[arg(value_name = "X.bmg")]
     stream: PathBuf,
     /// File to write: .f32, .f64 or .raw (plain little-endian values), .npy, .vti, .vtr, .nrrd, .nii, .nc
-    #[arg(short, long, value_name = "OUT")]
+    #[arg(short, long, value_parser = parse::output, value_name = "OUT")]
     output: PathBuf,
     /// Only this box: 10:20,0:91,5:6, one half-open interval an axis, slowest first
     #[arg(long = "box", value_name = "BOX")]

@@ -52,7 +52,8 @@ impl Info {
     }
     /// What a variable's header and, unless it must be quick, its values say.
     fn look<'a>(&self, source: &Source, index: usize, info: &'a VariableInfo, session: &Session) -> Result<Found<'a>> {
-        let mut found = Found { info, extent: None, remarks: Vec::new(), suspect: None };
+        let remarks = self.hints.passed_over(info).into_iter().collect();
+        let mut found = Found { info, extent: None, remarks, suspect: None };
         if self.quick {
             return Ok(found);
         }

@@ -1,6 +1,7 @@
 //! Words of the command line that need more than a number.
 
 use blockmgard::{Error, Region, Result, Shape};
+use std::path::PathBuf;
 
 /// Extents as one word (clap takes a bare `Vec` for several words).
 #[derive(Clone)]
@@ -72,8 +73,21 @@ pub fn region(text: &str, shape: &Shape) -> Result<Region> {
 
 /// A tolerance: 0 is lossless, `inf` no bound at all.
 pub fn tolerance(text: &str) -> Result<f64> {
-    let good = text.trim().parse().ok().filter(|t: &f64| *t >= 0.0);
+    let text = text.trim();
+    let good = text.parse().ok().filter(|t: &f64| *t >= 0.0);
+    if good == Some(f64::INFINITY) && text.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '+') {
+        return Err(Error::invalid(format!("{text} is larger than any number of 64 bits")).remedy("inf sets no bound"));
+    }
     good.map(|t| t + 0.0).ok_or_else(|| Error::invalid("a tolerance is a number from 0 on").remedy("0 keeps every bit"))
+}
+
+/// A file to write.
+pub fn output(text: &str) -> Result<PathBuf> {
+    if text == "-" {
+        return Err(Error::invalid("results cannot go through a pipe: a file appears when it is whole")
+            .remedy("name a file; ./- is one called -"));
+    }
+    Ok(text.into())
 }
 
 /// A PSNR or ratio to reach.
@@ -107,6 +121,12 @@ mod tests {
         for bad in ["", "1:2", "1:2,3:4,5:6", "5:5,:", "9:3,:", "0:92,:", "a:b,:", "91,:", "-1:2,:"] {
             assert!(region(bad, &shape).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn tolerances_are_numbers_and_outputs_files() {
+        assert!(["1e400", "+1e999", "-1", "nan", "much"].iter().all(|bad| tolerance(bad).is_err()));
+        assert!(output("-").is_err() && output("./-").is_ok());
     }
 
     #[test]

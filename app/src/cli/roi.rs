@@ -1,6 +1,7 @@
 //! `blockmgard roi`: what an ROI spec makes of a volume.
 
 use super::args::Input;
+use super::parse;
 use super::picture::{self, Canvas};
 use super::progress::Session;
 use super::tolerance::{load_roi, tiers_json};
@@ -37,7 +38,7 @@ struct Map {
     #[arg(long, value_name = "SPEC")]
     roi: PathBuf,
     /// File for the map (.npy, .nrrd, .vti, ...): absolute tolerances (f64; 0 lossless, inf ignore), one per block
-    #[arg(short, long, value_name = "MAP")]
+    #[arg(short, long, value_parser = parse::output, value_name = "MAP")]
     output: Option<PathBuf>,
     /// Local levels to propagate through by Eq. (2)
     #[arg(short = 'L', long, default_value_t = 1)]
@@ -55,7 +56,7 @@ struct Preview {
     #[arg(long, value_name = "SPEC")]
     roi: PathBuf,
     /// Picture to write
-    #[arg(short, long, value_name = "PICTURE.png")]
+    #[arg(short, long, value_parser = parse::output, value_name = "PICTURE.png")]
     output: PathBuf,
     /// Axis that the slice is taken across, 0 the slowest
     #[arg(long, default_value_t = 0)]
