@@ -299,7 +299,7 @@ impl<'a> FrameReader<'a> {
         }
     }
     fn damaged(&self, name: &str, why: &str) -> Error {
-        Error::corrupt(format!("the {name} of frame {} is damaged: {why}", self.index))
+        Error::corrupt(format!("{name} of frame {} is damaged: {why}", self.index))
     }
 }
 

@@ -142,9 +142,10 @@ pub fn decode_frame<T: Real>(
             let chunk = frame.chunk(plan, index, &corners);
             let part = chunk.region.intersect(region);
             pool.with(|workspace| {
-                source
-                    .chunk(index)
-                    .and_then(|bytes| chunk.unpack(frame.coding, &bytes, &part, workspace))
+                // the source names a chunk that it cannot give
+                let bytes = source.chunk(index)?;
+                chunk
+                    .unpack(frame.coding, &bytes, &part, workspace)
                     .map_err(|e| in_part(e, &format!("chunk {index}")))?;
                 control.advance((workspace.values.len() * T::BYTES) as u64);
                 out.put(&part, &workspace.values)
