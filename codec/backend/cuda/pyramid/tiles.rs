@@ -153,8 +153,7 @@ impl<T: Real> Pyramid<T> {
             None => self.run_finest(gpu, k, work),
         };
         gpu.join(&beside)?;
-        [coarse, others, finest].into_iter().collect::<Result<()>>()?;
-        if work.encode { self.run_left_out(gpu, &gpu.stream, k, work) } else { Ok(()) }
+        [coarse, others, finest].into_iter().collect()
     }
 
     /// The bands of whole tiles. Streams that need not wait for them are packed where they leave room: those of other tiles, which `others` makes, and the
@@ -232,7 +231,7 @@ impl<T: Real> Pyramid<T> {
     }
 
     /// Whole tiles whose bands were left out, as tiles of any shape.
-    fn run_left_out(&mut self, gpu: &Gpu, stream: &CudaStream, k: usize, work: &Work) -> Result<()> {
+    pub(super) fn run_left_out(&mut self, gpu: &Gpu, stream: &CudaStream, k: usize, work: &Work) -> Result<()> {
         let (Some(_), Some(groups)) = (&self.bands, &self.groups) else { return Ok(()) };
         let (list, count) = groups.left_out(gpu);
         self.run_listed(gpu, stream, k, work, (list, self.stages[k].tiles.whole), count)
