@@ -3,13 +3,22 @@
 
 template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POINTS, false> {
     typedef Bands<T, SIDE, POINTS, false> Base;
+    using Base::HALF;
     using Base::LAG;
+    using Base::OLD;
     using Base::PLANES;
     using Base::SLABS;
+    using Base::STAGE;
+    typedef typename Base::R R;
     typedef typename Base::Memory Memory;
 
     DecodeLoader<T, SIDE> loader;
     GroupReader reader;
+    // The lanes of a new node's last neighbours on the last axis, which may be nearer than those of others, and the weights of all.
+    u32 from[HALF];
+    T along_x[POINTS];
+    // In the first stage: rows 0, 2 and 3 of the old plane.
+    const T *old_rows[3];
     // The lane's groups: of runs 0 and 1 of a slab, of runs 2 and 3 of an even and of an odd one.
     PackedGroup *const staged;
     // Where the first new plane of the next slab goes, at the lane's rows; rows that lie in the box, planes of it, and whether these are all.
@@ -26,6 +35,19 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
                                            const u8 *stream, u32 bytes)
         : Base(memory), loader(a, memory, entry, along_rows), reader(window, stream, bytes, 32767),
           staged((PackedGroup *)(window + READER_WORDS + 4) + threadIdx.x % 32), stray(false), draw(0) {
+        const u32 node = min(this->x / 2, OLD - 3);
+#pragma unroll
+        for (u32 k = 0; k < POINTS; k++) {
+            // an old node predicts itself
+            along_x[k] = this->x_new ? memory.weights[node][k] : k == HALF;
+        }
+#pragma unroll
+        for (u32 k = 0; k < HALF; k++) from[k] = this->x_new ? this->position(min(node + 1 + k, OLD - 1)) : this->x;
+#pragma unroll
+        for (u32 i = 0; i < 3; i++) {
+            // of quads before the last one nobody needs the third, which another warp may be writing
+            old_rows[i] = memory.stages[0].coarse + (2 * this->quad + (i == 2 && !this->last_quad ? 0 : i)) * OLD + (this->x + 1) / 2;
+        }
         open(a, tile, along_rows);
     }
 
@@ -33,8 +55,8 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         const TileStream stream(a.groups, tile.number, 1 + threadIdx.x / 32);
         const u32 bytes = a.groups.lengths[stream.number];
         DecodeBands work(a, memory, tile, entry, along_rows, window, a.groups.output + a.groups.places[stream.number], bytes);
-        work.all();
-        if (threadIdx.x == 0) memory.next = tile_of_draw<T, SIDE, false>(work.draw, a.list_count);
+        work.all(a);
+        if (threadIdx.x == 0) memory.next = tile_of_draw<T, SIDE, false>(a, work.draw);
         if (!work.reader.finish(bytes) && threadIdx.x % 32 == 0) atomicOr(&a.groups.chunks[stream.chunk].error, 1u);
     }
     __device__ __forceinline__ void open(const BandArguments<T> &a, const BandTile &tile, bool along_rows) {
@@ -70,25 +92,88 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
     }
     // Of a slab's run 2 or 3.
     __device__ __forceinline__ PackedGroup &later(u32 slab, u32 run) const { return staged[32 * (run + slab % 2 * 2)]; }
+    // The reconstruction of node k of a group with prediction p.
+    static __device__ __forceinline__ T rebuilt(const PackedGroup &group, u32 k, T p, const Quantizer<T> &z) { return R::fma(group.number<T>(k), z.step, p); }
+    // Neighbour k of a new node on the last axis; an old node itself for HALF. Where there is none, weights are 0.
+    __device__ __forceinline__ T neighbour(T v, u32 k) const {
+        if (k < HALF) return __shfl_up_sync(FULL, v, 2 * (HALF - k) - 1, SIDE);
+        return __shfl_sync(FULL, v, from[k - HALF], SIDE);
+    }
+    // A row of an old plane, by the nodes of S(1): the others, node k of a group each.
+    __device__ __forceinline__ void across(T &v, const PackedGroup &group, u32 k, const Quantizer<T> &z) const {
+        const T old = v, r = rebuilt(group, k, Base::predict(along_x, [&](u32 i) { return neighbour(old, i); }), z);
+        v = this->x_new ? r : old;
+    }
+    // COUNT old planes of a slab, from number FIRST on.
+    template <u32 FIRST, u32 COUNT> __device__ __forceinline__ void rebuild_old(u32 slab, const PackedGroup &even, const PackedGroup &odd) {
+        const Quantizer<T> z = this->quantizers[min(slab, SLABS - 1) * (SLABS * SLABS)].of;
+        // batches take turns
+        T *const own = this->row + FIRST / PLANES * (PLANES * Memory::ROWS);
+        // the last one is not followed by others
+        if (COUNT < PLANES) copies_arrived();
+        else copies_arrived_but<1>();
+        __syncwarp();
+        this->shift();
+        T v[PLANES][BAND_ROWS];
+#pragma unroll
+        for (u32 k = 0; k < COUNT; k++) {
+            const u32 at = (FIRST + k) * STAGE;
+            v[k][0] = old_rows[0][at], v[k][2] = old_rows[1][at], v[k][3] = old_rows[2][at];
+        }
+#pragma unroll
+        for (u32 k = 0; k < COUNT; k++) {
+            across(v[k][0], even, 2 * (FIRST + k), z);
+            across(v[k][2], even, 2 * (FIRST + k) + 1, z);
+            own[k * Memory::ROWS] = v[k][0], own[k * Memory::ROWS + SIDE] = v[k][2];
+        }
+        // a warp that has the last quad and others does both with the fourth row
+        if (this->has_last) {
+#pragma unroll
+            for (u32 k = 0; k < COUNT; k++) {
+                T last = v[k][3];
+                across(last, odd, 2 * (FIRST + k) + 1, z);
+                if (this->last_quad) own[k * Memory::ROWS + 2 * SIDE] = last, v[k][3] = last;
+            }
+        }
+        __syncthreads();
+        T weights[POINTS], others[POINTS];
+        this->load_weights(this->memory.weights[2 * this->quad], weights);
+        this->load_weights(this->memory.weights[2 * this->quad + 1], others);
+#pragma unroll
+        for (u32 k = 0; k < COUNT; k++) {
+            T near[POINTS + 1];
+#pragma unroll
+            for (u32 i = 0; i < POINTS + 1; i++) {
+                near[i] = i + 1 == HALF ? v[k][0] : i == HALF ? v[k][2] : own[(i32)(k * Memory::ROWS) + ((i32)(i + 1) - (i32)HALF) * (i32)SIDE];
+            }
+            v[k][1] = rebuilt(odd, 2 * (FIRST + k), Base::predict(weights, [&](u32 i) { return near[i]; }), z);
+            // the last quad's is done
+            const T other = rebuilt(odd, 2 * (FIRST + k) + 1, Base::predict(others, [&](u32 i) { return near[i + 1]; }), z);
+            v[k][3] = this->last_quad ? v[k][3] : other;
+        }
+        this->template pass<COUNT>(v);
+    }
     template <u32 AT, u32 HALF_AT> __device__ __forceinline__ void fresh_plane(u32 slab) {
         // with a lag of a whole slab both pairs are those of the one before
         const PackedGroup group = later(LAG == 4 || AT < 2 ? slab - 1 : slab, (AT < 2) == (LAG == 4) ? 2 : 3);
-        T v[BAND_ROWS];
-        this->template new_plane<AT, HALF_AT>(slab, v, group);
+        T v[BAND_ROWS], weights[POINTS];
+        const Quantizer<T> z = this->open_plane(STAGES * slab + AT - LAG, weights);
+#pragma unroll
+        for (u32 r = 0; r < BAND_ROWS; r++) v[r] = rebuilt(group, HALF_AT * BAND_ROWS + r, this->template predict_row<AT % PLANES>(weights, r), z);
         store(advance<2 * AT>(result, plane_stride), 2 * (STAGES * slab + AT - LAG) + 1, v);
     }
     template <u32 AT> __device__ __forceinline__ void fresh_pair(u32 slab) {
         fresh_plane<AT, 0>(slab);
         fresh_plane<AT + 1, 1>(slab);
     }
-    // COUNT old planes of a slab, from number FIRST on.
+    // The same, and to the result.
     template <u32 FIRST, u32 COUNT> __device__ __forceinline__ void old_planes(u32 slab) {
         const PackedGroup even = staged[0], odd = staged[32];
         if (this->last_quad && !this->x_new) {
 #pragma unroll
-            for (u32 k = 0; k < COUNT; k++) stray |= this->symbol(odd, 2 * (FIRST + k) + 1) != 0;
+            for (u32 k = 0; k < COUNT; k++) stray |= odd.template number<T>(2 * (FIRST + k) + 1) != 0;
         }
-        Base::template old_planes<FIRST, COUNT>(slab, even, odd);
+        rebuild_old<FIRST, COUNT>(slab, even, odd);
         each<COUNT>([&](auto k) {
             constexpr u32 K = decltype(k)::value;
             // the last one is the neighbour of the new plane before it
@@ -104,7 +189,7 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
         if (FIRST == 0) reader.template advance<100>();
         loader.template ask_old<FIRST>(slab + 1);
     }
-    __device__ __forceinline__ void all() {
+    __device__ __forceinline__ void all(const BandArguments<T> &a) {
         static_assert(2 * PLANES == STAGES, "a slab is two batches");
         loader.template ask_old<0>(0);
         loader.template ask_old<2>(0);
@@ -126,7 +211,7 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
             __syncwarp();
             result = advance<2 * STAGES>(result, plane_stride);
         }
-        if (threadIdx.x == 0) draw = draw_tile<T, SIDE, false>();
+        if (threadIdx.x == 0) draw = draw_tile<T, SIDE, false>(a);
         // the last old plane
         const PackedGroup &fourth = later(SLABS - 1, 3);
         const u32 pair = fourth.pairs[2], next = fourth.pairs[3], even = __byte_perm(pair, next, 0x5410);

@@ -23,14 +23,15 @@ template <class T> struct BandArguments {
     const T *weights;
     u32 list_count, tier_count;
     u32 n[3], blocks[3], lo[3], hi[3];
+    // Which of the lists it is that may be under way at the same time.
+    u32 part, unused;
     GroupsArguments groups;
 };
 
 constexpr u32 BAND_ROWS = 4, MOST_POINTS = 6;
-// Old planes of a slab, whose values are in shared memory or on their way there, and as many new ones. Old planes that are done between two barriers:
-// decoding, more blocks with fewer registers are faster.
-constexpr u32 STAGES = 4;
-template <bool ENCODE> constexpr u32 BATCH = ENCODE ? 4 : 2;
+// Old planes of a slab, and as many new ones: of two of each a run. Old planes that are done between two barriers: with a whole slab of them there would be
+// registers for two blocks per multiprocessor instead of three.
+constexpr u32 STAGES = 4, BATCH = 2;
 
 // All copies but those of the last COUNT calls of `copies_together` are there.
 template <u32 COUNT> __device__ __forceinline__ void copies_arrived_but() {
@@ -71,10 +72,10 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
     struct __align__(16) Padded {
         Quantizer<T> of;
     };
-    BandStage<T, SIDE, ENCODE> stages[STAGES];
+    BandStage<T, SIDE, ENCODE> stages[ENCODE ? BATCH : STAGES];
     // Old rows of the planes of two batches, with rows of 0 around them.
     static constexpr u32 PAD = MOST_POINTS / 2 - 1, ROWS = (Shape::OLD + 2 * PAD) * SIDE;
-    T rows[2 * BATCH<ENCODE>][ROWS];
+    T rows[2 * BATCH][ROWS];
     // By walk, rows and last axis.
     Padded quantizers[Shape::BLOCKS];
     // Of the new nodes of an axis.
@@ -84,7 +85,7 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
 
     __device__ __forceinline__ void clear() {
         if (threadIdx.x == 0) points = ~0u;
-        for (u32 i = threadIdx.x; i < 2 * BATCH<ENCODE> * ROWS; i += blockDim.x) rows[0][i] = 0;
+        for (u32 i = threadIdx.x; i < 2 * BATCH * ROWS; i += blockDim.x) rows[0][i] = 0;
     }
     // Quantizers and weights of a tile whose chunk chose so.
     __device__ __forceinline__ void fill(const BandArguments<T> &a, const BandTile &tile, Choice choice) {
@@ -103,10 +104,12 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
     }
 };
 
-// Runs of which a warp has the groups at hand, decoding: those of a slab, and the last two of the slab before.
-constexpr u32 STAGED_RUNS = 6;
+// Words of bits that a warp has not yet written, encoding. Runs of which it has the groups at hand: those of a slab; decoding, also the last two of the slab
+// before.
+constexpr u32 BITS_AHEAD = 256, ENCODED_RUNS = 4, DECODED_RUNS = 6;
 // Words of a warp behind that, for its stream and these, and all shared memory of a block.
-template <bool ENCODE> constexpr u32 BAND_WORDS = ENCODE ? WRITER_WORDS : READER_WORDS + 4 + STAGED_RUNS * 32 * (GROUP_NODES / 2);
+template <bool ENCODE>
+constexpr u32 BAND_WORDS = ENCODE ? GroupWriter<BITS_AHEAD>::WORDS + ENCODED_RUNS * 32 * GROUP_NODES : READER_WORDS + 4 + DECODED_RUNS * 32 * (GROUP_NODES / 2);
 template <class T, u32 SIDE, bool ENCODE>
 constexpr u32 BAND_BYTES = (u32)sizeof(BandMemory<T, SIDE, ENCODE>) + BandShape<SIDE>::WARPS * 4 * BAND_WORDS<ENCODE>;
 
@@ -156,7 +159,7 @@ template <class T, u32 SIDE> struct DecodeLoader : BandNodes<T, SIDE, false> {
     }
     // Asks for the nodes of the old planes of a batch.
     template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
-        each<BATCH<false>>([&](auto k) {
+        each<BATCH>([&](auto k) {
             constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
             // the last one is alone in its slab
             if (K > 0 && slab == Shape::SLABS) return;
@@ -171,7 +174,7 @@ template <class T, u32 SIDE> struct DecodeLoader : BandNodes<T, SIDE, false> {
     }
 };
 
-// The same for encoding, where the frame's values come too, a slab's at a time.
+// The same for encoding, where the frame's values come too, half a slab's at a time.
 template <class T, u32 SIDE> struct EncodeLoader : BandNodes<T, SIDE, true> {
     typedef BandNodes<T, SIDE, true> Base;
     typedef typename Base::Shape Shape;
@@ -186,7 +189,7 @@ template <class T, u32 SIDE> struct EncodeLoader : BandNodes<T, SIDE, true> {
     static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
     static constexpr u32 FRESH = Stage::VALUES, STAGE = sizeof(Stage) / sizeof(T);
 
-    // The lane's first piece of a plane, in the first stage; that of the first new plane of the slab to be asked for.
+    // The lane's first piece of a plane, in the first stage; that of the first new plane of the step to be asked for.
     T *piece;
     const T *values;
     // From a plane and from a turn's rows to the next.
@@ -210,21 +213,28 @@ template <class T, u32 SIDE> struct EncodeLoader : BandNodes<T, SIDE, true> {
         aligned = a.n[2] % VECTOR == 0 && (u64)a.values % 16 == 0;
         this->open_nodes(a, memory, entry, along_rows);
     }
-    // COUNT planes, from each to the one after the next, to stages from `to` on.
-    template <u32 COUNT> __device__ __forceinline__ void copy(T *to, const T *from) const {
+    // A plane; two, the second the one after the next, to the next stage.
+    __device__ __forceinline__ void copy(T *to, const T *from) const {
         if (aligned) {
-            each<COUNT>([&](auto k) {
-                constexpr u32 K = decltype(k)::value;
-                const T *const plane = advance<2 * K>(from, stride);
-                copy_ahead<16>(to + K * STAGE, plane);
-                if (TURNS > 1) copy_ahead<16>(to + K * STAGE + 32 * VECTOR, advance<1>(plane, turn_stride));
-            });
+            copy_ahead<16>(to, from);
+            if (TURNS > 1) copy_ahead<16>(to + 32 * VECTOR, advance<1>(from, turn_stride));
         } else {
 #pragma unroll 1
-            for (u32 i = 0; i < COUNT * TURNS * VECTOR; i++) {
-                const u32 at = i % VECTOR, turn = i / VECTOR % TURNS, k = i / VECTOR / TURNS;
-                copy_ahead<sizeof(T)>(to + k * STAGE + turn * (32 * VECTOR) + at, from + 2 * k * (u64)stride + turn * (u64)turn_stride + at);
+            for (u32 i = 0; i < TURNS * VECTOR; i++) copy_ahead<sizeof(T)>(to + i / VECTOR * (32 * VECTOR) + i % VECTOR, from + (u64)turn_stride * (i / VECTOR) + i % VECTOR);
+        }
+    }
+    __device__ __forceinline__ void copy_two(T *to, const T *from) const {
+        if (aligned) {
+            const T *const other = advance<2>(from, stride);
+            copy_ahead<16>(to, from);
+            copy_ahead<16>(to + STAGE, other);
+            if (TURNS > 1) {
+                copy_ahead<16>(to + 32 * VECTOR, advance<1>(from, turn_stride));
+                copy_ahead<16>(to + STAGE + 32 * VECTOR, advance<1>(other, turn_stride));
             }
+        } else {
+            copy(to, from);
+            copy(to + STAGE, from + 2 * (u64)stride);
         }
     }
     // Asks for an old plane's nodes of S(1), which go to stage K.
@@ -233,32 +243,27 @@ template <class T, u32 SIDE> struct EncodeLoader : BandNodes<T, SIDE, true> {
         copy_ahead_if<sizeof(T), K * sizeof(Stage) + OLD * sizeof(T)>(owns, node, advance<1>(from, coarse_row));
         copy_ahead_if<sizeof(T), K * sizeof(Stage) + 2 * OLD * sizeof(T)>(owns_last, node, advance<2>(from, coarse_row));
     }
-    // Asks for the old planes of a slab; behind the last one there is one more.
-    template <u32 LAG> __device__ __forceinline__ void ask_old(u32 slab) {
-        if (slab < Shape::SLABS) {
-            copy<STAGES>(piece, advance<2 * LAG - 1>(values, stride));
+    // Asks for the old planes of a step, half a slab; behind the last whole one there is one more.
+    template <u32 LAG> __device__ __forceinline__ void ask_old(u32 step) {
+        if (step < 2 * Shape::SLABS) {
+            copy_two(piece, advance<2 * LAG - 1>(values, stride));
             ask_nodes<0>(coarse);
             ask_nodes<1>(advance<1>(coarse, coarse_stride));
-            ask_nodes<2>(advance<2>(coarse, coarse_stride));
-            ask_nodes<3>(advance<3>(coarse, coarse_stride));
-            coarse = advance<4>(coarse, coarse_stride);
+            coarse = advance<2>(coarse, coarse_stride);
         } else {
             // it is the neighbour of the new plane before it
-            copy<1>(piece, advance<2 * LAG - 2>(values, stride));
+            copy(piece, advance<2 * LAG - 2>(values, stride));
             ask_nodes<0>(coarse);
         }
         copies_together();
     }
-    // Asks for the new planes that a slab does.
-    template <u32 LAG> __device__ __forceinline__ void ask_new(u32 slab) {
-        if (slab == 0) {
-            if (LAG == 2) copy<2>(piece + FRESH + 2 * STAGE, advance<4>(values, stride));
-        } else if (slab < Shape::SLABS) {
-            copy<STAGES>(piece + FRESH, values);
-        } else {
-            copy<LAG - 1>(piece + FRESH, values);
+    // Asks for the new planes of a step.
+    template <u32 LAG> __device__ __forceinline__ void ask_new(u32 step) {
+        if (step >= LAG / 2) {
+            if (step < 2 * Shape::SLABS + LAG / 2 - 1) copy_two(piece + FRESH, values);
+            else copy(piece + FRESH, values);
         }
-        values = advance<8>(values, stride);
+        values = advance<4>(values, stride);
         copies_together();
     }
 };

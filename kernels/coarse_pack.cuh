@@ -20,8 +20,10 @@ struct CoarsePacked : CoarseInOrder<T, SIDE, 1, GROUP, true> {
     static constexpr u32 WARPS = GROUP / 32;
     // Runs of a warp at most, which fit its words.
     static constexpr u32 MOST_RUNS = ((Base::ALL - 8 + 255) / 256 + WARPS - 1) / WARPS;
-    static_assert(WARPS * WRITER_WORDS * sizeof(u32) <= Base::ALL * sizeof(T), "the words stand where values were");
-    static_assert(MOST_RUNS * (1 + 32 * (10 + 8 * 17)) / 32 + 3 <= AHEAD_WORDS, "nothing is written before all are put");
+    typedef GroupWriter<736> Writer;
+    static constexpr u32 WORDS = Writer::WORDS;
+    static_assert(WARPS * WORDS * sizeof(u32) <= Base::ALL * sizeof(T), "the words stand where values were");
+    static_assert(MOST_RUNS * (1 + 32 * (10 + 8 * 17)) / 32 + 3 <= Writer::PROGRESS_AT - 32, "nothing is written before all are put");
 
     // What the warps tell each other of a stream: bits of each, the end of its bytes, whether there are exact nodes.
     struct Shared {
@@ -33,11 +35,6 @@ struct CoarsePacked : CoarseInOrder<T, SIDE, 1, GROUP, true> {
     __device__ CoarsePacked(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns, const GroupsArguments &groups, Shared &shared)
         : Base(a, thread, memory, columns), groups(groups), shared(shared) {}
 
-    static __device__ __forceinline__ u32 size_of(const Group &group) {
-        u32 twice;
-        const u32 any = group.magnitudes(twice);
-        return 2 * min(bit_length(any), MOST_WIDTH) - ((any ^ twice) > twice);
-    }
     // The stream of the tile at hand, if it `exists`; `store` reads its values for the last time.
     template <class F> __device__ __forceinline__ void pack(bool exists, F store) {
         if (!exists) return;
@@ -47,15 +44,16 @@ struct CoarsePacked : CoarseInOrder<T, SIDE, 1, GROUP, true> {
         if (thread == 0) shared.end = shared.exact = 0;
         __syncthreads();
         const u32 warp = thread / 32, of_warp = (runs.count + WARPS - 1) / WARPS, begin = warp * of_warp, end = min(begin + of_warp, runs.count);
-        u32 *const buffers = (u32 *)v, *const buffer = buffers + warp * WRITER_WORDS;
+        u32 *const buffers = (u32 *)v, *const buffer = buffers + warp * WORDS;
 #pragma unroll
-        for (u32 i = 0; i < WRITER_WORDS / 128; i++) ((uint4 *)buffer)[32 * i + runs.lane] = uint4{0, 0, 0, 0};
+        for (u32 i = 0; i < WORDS / 128; i++) ((uint4 *)buffer)[32 * i + runs.lane] = uint4{0, 0, 0, 0};
         __syncwarp();
-        GroupWriter writer(buffer, nullptr);
+        Writer writer(buffer, nullptr);
         if (begin > 0 && begin < end) {
             // the first group of the run before
             const u32 before = GROUP_NODES * 32 * (begin - 1);
-            writer.reference = size_of(runs.symbols_of(GROUP_NODES, *(const uint4 *)(q + before)));
+            u32 any;
+            writer.reference = Writer::bits_of(runs.symbols_of(GROUP_NODES, *(const uint4 *)(q + before)), any);
         }
 #pragma unroll 1
         for (u32 run = begin; run < end; run++) writer.put(runs.group(run, runs.load(run)), __ballot_sync(FULL, runs.first(run) < runs.nodes));
@@ -84,7 +82,7 @@ struct CoarsePacked : CoarseInOrder<T, SIDE, 1, GROUP, true> {
             for (u32 w = 0; w < WARPS; w++) {
                 // those of a warp that reach into the word; behind its own there are zeros
                 if (32 * i + 32 <= first[w] || 32 * i >= first[w + 1]) continue;
-                const u32 *own = buffers + w * WRITER_WORDS, at = 32 * i - first[w];
+                const u32 *own = buffers + w * WORDS, at = 32 * i - first[w];
                 word |= 32 * i < first[w] ? own[0] << (0 - at) : __funnelshift_r(own[at / 32], own[at / 32 + 1], at);
             }
             slot[i] = word;

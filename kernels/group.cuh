@@ -9,11 +9,8 @@ constexpr u32 MOST_WIDTH = 16, MOST_SIZE = 2 * MOST_WIDTH, PLACE_BITS = 3;
 constexpr u32 FAR_BITS = 2, FARTHER = 5, FARTHER_BITS = 5;
 // Words that a run reaches over at most.
 constexpr u32 RUN_WORDS = 148;
-// Runs that a writer takes before it must write, and words for them and what is left of those before.
-constexpr u32 RUNS_AHEAD = 4, AHEAD_WORDS = 736;
-// Shared memory of a warp, in words: bits that are not yet written, and a word of each lane for what need not be; the part of a stream that is read, the
-// first 4 words of which stand behind it again.
-constexpr u32 WRITER_WORDS = AHEAD_WORDS + 32, READER_WORDS = 512;
+// Shared memory of a warp that reads, in words: the part of a stream that is read, the first 4 words of which stand behind it again.
+constexpr u32 READER_WORDS = 512;
 
 __device__ __forceinline__ u32 low_bits(u32 count) { return (u32)(((u64)1 << count) - 1); }
 // The sum of `value` of this lane and of those before. Written out: two instructions a step, the compiler needs four.
@@ -69,6 +66,11 @@ __device__ __forceinline__ u32 magnitude(i32 q) {
     return m;
 #endif
 }
+// The same of a whole number below 2^23 that is a float, as a denormal; of others it is more.
+__device__ __forceinline__ u32 magnitude(float q) { return __float_as_uint(__fmul_rn(fabsf(q), __uint_as_float(1))); }
+// Highest is the sign; 0 for 0.
+__device__ __forceinline__ u32 signed_bits(i32 q) { return (u32)q; }
+__device__ __forceinline__ u32 signed_bits(float q) { return __float_as_uint(q); }
 // This lane's number, and the lanes before it.
 struct Lane {
     u32 number, below;
@@ -83,17 +85,25 @@ struct Lane {
 struct SharedBits {
 #ifdef BLOCKMGARD_EMULATOR
     u32 *words;
-    __device__ __forceinline__ SharedBits(u32 *words, u32) : words(words) {}
+    __device__ __forceinline__ SharedBits(u32 *words, u32 *) : words(words) {}
     __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
         if (value != 0) atomicOr(words + bit / 32 + next, value);
     }
+    __device__ __forceinline__ void add_two(u32 bit, u32 value, u32 behind) const { add(bit, value, 0), add(bit, behind, 1); }
 #else
+    // `spare` begins a word early: nothing is added there.
     u32 address, spare;
-    __device__ __forceinline__ SharedBits(u32 *words, u32 lane) : address((u32)__cvta_generic_to_shared(words)), spare(address + 4 * (AHEAD_WORDS + lane)) {}
+    __device__ __forceinline__ SharedBits(u32 *words, u32 *spare) : address((u32)__cvta_generic_to_shared(words)), spare((u32)__cvta_generic_to_shared(spare) - 4) {}
     // Into the word of a bit, or with 1 for `next` into the one behind it.
     __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
         const u32 to = address + bit / 32 * 4 + 4 * next;
         asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(value == 0 ? spare : to), "r"(value) : "memory");
+    }
+    // Into the word of a bit and the one behind it.
+    __device__ __forceinline__ void add_two(u32 bit, u32 value, u32 behind) const {
+        const u32 to = address + bit / 32 * 4;
+        asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(value == 0 ? spare : to), "r"(value) : "memory");
+        asm volatile("red.shared.or.b32 [%0 + 4], %1;" ::"r"(behind == 0 ? spare : to), "r"(behind) : "memory");
     }
 #endif
 };
@@ -117,9 +127,9 @@ struct SignedBytes {
     __device__ __forceinline__ u32 pair(u32 k) const { return permute(evens, odds, 0xc480 + 0x1111 * k); }
 };
 
-// The symbols of a lane's group, 0 at places without a node.
-struct Group {
-    i32 q[GROUP_NODES];
+// The symbols of a lane's group, 0 at places without a node, as i32 or, whole numbers all the same, as float.
+template <class Q> struct GroupOf {
+    Q q[GROUP_NODES];
 
     // The magnitudes of NODES nodes from `first` on, the first lowest; at most 32 bits.
     template <u32 NODES> __device__ __forceinline__ u32 join(u32 first, u32 width) const {
@@ -145,12 +155,12 @@ struct Group {
 #pragma unroll
         for (u32 k = 0; k < GROUP_NODES; k++) q[k] = (i32)(bytes.pair(k / 2) >> 16 * (k % 2) & 0xffff) - (i32)SignedBytes::MIDDLE;
     }
-    __device__ __forceinline__ void take(const Group &group) { *this = group; }
+    __device__ __forceinline__ void take(const GroupOf &group) { *this = group; }
     // Not 0 if a symbol is not.
     __device__ __forceinline__ u32 bits() const {
         u32 any = 0;
 #pragma unroll
-        for (u32 k = 0; k < GROUP_NODES; k++) any |= (u32)q[k];
+        for (u32 k = 0; k < GROUP_NODES; k++) any |= signed_bits(q[k]);
         return any;
     }
     // All magnitudes OR-ed; `twice`: the bits that more than one has.
@@ -191,7 +201,7 @@ struct Group {
         u32 all = 1;
 #pragma unroll
         for (u32 k = GROUP_NODES; k > 0; k--) {
-            if (q[k - 1] != 0) all = __funnelshift_l((u32)q[k - 1], all, 1);
+            if (signed_bits(q[k - 1]) != 0) all = __funnelshift_l(signed_bits(q[k - 1]), all, 1);
         }
         return all;
     }
@@ -209,6 +219,22 @@ struct Group {
             if (signs & 1) q[k] = -q[k];
             if (other) signs >>= 1;
         }
+    }
+};
+
+typedef GroupOf<i32> Group;
+
+// The groups of a run in shared memory, as a lane sees it: halves of four symbols, those of all lanes together.
+template <class Q> struct StagedRun {
+    struct __align__(16) Four {
+        Q q[4];
+    };
+    Four halves[2 * 32];
+    __device__ __forceinline__ Q *four(u32 half) { return halves[32 * half].q; }
+    __device__ __forceinline__ void put(u32 half, const Q (&q)[4]) { halves[32 * half] = {{q[0], q[1], q[2], q[3]}}; }
+    __device__ __forceinline__ GroupOf<Q> group() const {
+        const Four first = halves[0], second = halves[32];
+        return {{first.q[0], first.q[1], first.q[2], first.q[3], second.q[0], second.q[1], second.q[2], second.q[3]}};
     }
 };
 

@@ -2,25 +2,33 @@
 #pragma once
 #include "group.cuh"
 
-// Writes the runs of a stream to its slot in global memory.
-struct GroupWriter {
+// Writes the runs of a stream to its slot in global memory. AHEAD: words of bits that are not yet written.
+template <u32 AHEAD> struct GroupWriter {
+    // What is needed for every run is in registers, all else in shared memory.
+    struct Progress {
+        // Where the stream goes, in two words; words that were written; one past the last word that is not 0, and that word.
+        u32 slot[2], written, end, last;
+    };
+    // Shared memory, in words: the bits, a word of each lane for what need not be, the progress.
+    static constexpr u32 PROGRESS_AT = AHEAD + 32, WORDS = PROGRESS_AT + 8;
     const Lane lane;
-    u32 *buffer, *slot;
+    u32 *buffer;
     SharedBits bits;
-    // The next bit, counted in the buffer; words that were written; the size that the next run counts from.
-    u32 at, written, reference;
-    // One past the last word that is not 0, and that word.
-    u32 end, last;
+    // The next bit, counted in the buffer; the bits of the group whose size the next run counts from.
+    u32 at, reference;
     // All magnitudes of the lane OR-ed.
     u32 largest;
 
-    // `buffer`: WRITER_WORDS of shared memory, all 0, as `finish` leaves them.
-    __device__ __forceinline__ GroupWriter(u32 *buffer, u32 *slot)
-        : buffer(buffer), slot(slot), bits(buffer, lane.number), at(0), written(0), reference(0), end(0), last(0), largest(0) {}
+    // `buffer`: WORDS words of shared memory, all 0, as `finish` leaves them.
+    __device__ __forceinline__ GroupWriter(u32 *buffer, u32 *slot) : buffer(buffer), bits(buffer, buffer + AHEAD + lane.number), at(0), reference(0), largest(0) {
+        __syncwarp();
+        if (lane.number == 0) progress() = {{(u32)(u64)slot, (u32)((u64)slot >> 32)}, 0, 0, 0};
+        __syncwarp();
+    }
+    __device__ __forceinline__ Progress &progress() const { return *(Progress *)(buffer + PROGRESS_AT); }
 
     __device__ __forceinline__ void put(u32 bit, u32 value) {
-        bits.add(bit, value << (bit & 31), 0);
-        bits.add(bit, __funnelshift_l(value, 0, bit), 1);
+        bits.add_two(bit, value << (bit & 31), __funnelshift_l(value, 0, bit));
     }
     // Strings that stand one behind the other, of at most 32 / LANES bits each: LANES neighbours put theirs together, a lane the first word, the next one
     // what reaches into the second.
@@ -33,12 +41,8 @@ struct GroupWriter {
         if (LANES > 2) word = lane.number & 2 ? 0 : word;
         bits.add(first, word, next);
     }
-    // A run; `live`: the lanes that have a group. At most RUNS_AHEAD of them from one `drain` to the next.
-    __device__ __forceinline__ void put(const Group &group, u32 live) {
-        if (live != 0) put_runs<1, 0>({group}, live);
-    }
     // NODES nodes a time, of `low` bits each, and before them the place of the one that has one bit more, where a group is led.
-    template <u32 NODES> __device__ __forceinline__ void put_pieces(const Group &group, u32 low, u32 led, u32 place, u32 bit) {
+    template <u32 NODES, class G> __device__ __forceinline__ void put_pieces(const G &group, u32 low, u32 led, u32 place, u32 bit) {
         if (NODES < 4) {
             put(bit, led ? place : 0);
             bit += led * PLACE_BITS;
@@ -47,7 +51,7 @@ struct GroupWriter {
         for (u32 first = 0; first < GROUP_NODES; first += NODES) {
             // without the bit that leads
             const u32 own = place - first;
-            u32 joined = group.join<NODES>(first, low) - (led & (own < NODES) ? 1u << (low * own + low & 31) : 0), bits = NODES * low;
+            u32 joined = group.template join<NODES>(first, low) - (led & (own < NODES) ? 1u << (low * own + low & 31) : 0), bits = NODES * low;
             if (NODES >= 4 && first == 0) {
                 joined = led ? joined << PLACE_BITS | place : joined;
                 bits += led * PLACE_BITS;
@@ -56,122 +60,124 @@ struct GroupWriter {
             bit += bits;
         }
     }
-    // RUNS runs together: none waits for what the one before takes. Lanes that have a group: of all runs all, but for run SOME those of `live`.
-    template <u32 RUNS, u32 SOME> __device__ __forceinline__ void put_runs(const Group (&groups)[RUNS], u32 live) {
-        static_assert(RUNS <= RUNS_AHEAD, "there must be room");
-        u32 all_bits = reference;
-#pragma unroll
-        for (u32 i = 0; i < RUNS; i++) all_bits |= groups[i].bits();
-        if (!__any_sync(FULL, all_bits != 0)) {
-            at += RUNS;
+    // A run; `live`: the lanes that have a group.
+    __device__ __forceinline__ void put(const Group &group, u32 live) {
+        if (!__any_sync(FULL, (group.bits() | reference) != 0) || live == 0) {
+            at += live != 0;
             return;
         }
-        u32 any[RUNS], twice[RUNS];
-#pragma unroll
-        for (u32 i = 0; i < RUNS; i++) {
-            any[i] = groups[i].magnitudes(twice[i]);
-            largest |= any[i];
-        }
-        const u32 some_before = live & lane.below, last_live = 31 - __clz((i32)(some_before | 1));
-        u32 size[RUNS], distance[RUNS], changes[RUNS], fars[RUNS], farthers[RUNS], down[RUNS], wide[RUNS], flags[RUNS];
-        u32 signs[RUNS], before[RUNS], all[RUNS], start[RUNS], any_far = 0;
-        const auto size_in_bits = [](u32 size) { return size / 2 * GROUP_NODES + size % 2 * PLACE_BITS; };
-#pragma unroll
-        for (u32 i = 0; i < RUNS; i++) {
-            // What is too large for a symbol is cut off; nobody reads such a stream. Led, if the highest bit is not among those of two.
-            size[i] = 2 * min(bit_length(any[i]), MOST_WIDTH) - ((any[i] ^ twice[i]) > twice[i]);
-            const u32 other = i == SOME ? __shfl_sync(FULL, size[i], last_live) : __shfl_up_sync(FULL, size[i], 1);
-            const i32 change = (i32)size[i] - (i32)((i == SOME ? some_before : lane.number) == 0 ? reference : other);
-            reference = __shfl_sync(FULL, size[i], i == SOME ? __ffs((i32)live) - 1 : 0);
-            distance[i] = (u32)abs(change);
-            changes[i] = __ballot_sync(FULL, i == SOME ? (live >> lane.number & 1) & (change != 0) : change != 0);
-            const bool changed = changes[i] >> lane.number & 1;
-            const u32 rank = changed ? 1u << __popc(changes[i] & lane.below) : 0;
-            // never under a condition: ptxas 13 lost lanes of such reductions where registers were short
-            flags[i] = i == SOME ? or_lanes(changed ? 1u << __popc(some_before) : 0) : changes[i];
-            down[i] = or_lanes(change < 0 ? rank : 0), wide[i] = or_lanes(distance[i] > 1 ? rank : 0);
-            fars[i] = __ballot_sync(FULL, changed & (distance[i] > 1)), farthers[i] = __ballot_sync(FULL, changed & (distance[i] >= FARTHER));
-            any_far |= fars[i];
-            const u32 ended = groups[i].signs(), nonzero = 31 - __clz((i32)ended);
-            signs[i] = ended ^ 1u << nonzero;
-            const u32 own = size_in_bits(size[i]) | nonzero << 16, sum = scan_lanes(own, lane.number);
-            before[i] = sum - own, all[i] = __shfl_sync(FULL, sum, 31);
-        }
-        const auto groups_of = [&](u32 i) { return i == SOME ? (u32)__popc(live) : 32; };
-        // of the flags and what belongs to them
-        const auto head_bits = [&](u32 i) { return 1 + (changes[i] == 0 ? 0 : groups_of(i) + 2 * __popc(changes[i])); };
-#pragma unroll
-        for (u32 i = 0; i < RUNS; i++) {
-            start[i] = at;
-            at += head_bits(i) + FAR_BITS * __popc(fars[i]) + FARTHER_BITS * __popc(farthers[i]) + (all[i] & 0xffff) + (all[i] >> 16);
-        }
-        // four lanes put the flags of a run: two which groups change, two how
-        const u32 run = lane.number / 4;
-        u32 of_start = start[0], of_changes = changes[0], of_flags = flags[0], of_down = down[0], of_wide = wide[0];
-#pragma unroll
-        for (u32 i = 1; i < RUNS; i++) {
-            if (run == i) of_start = start[i], of_changes = changes[i], of_flags = flags[i], of_down = down[i], of_wide = wide[i];
-        }
-        const u64 both = of_down | (u64)of_wide << __popc(of_changes);
-        const u32 head = lane.number & 1 ? of_flags >> 31 : 1 | of_flags << 1, tail = lane.number & 1 ? (u32)(both >> 32) : (u32)both;
-        const u32 skipped = lane.number & 2 ? 1 + (SOME < RUNS && run == SOME ? (u32)__popc(live) : 32) : 0;
-        put(of_start + 32 * (lane.number & 1) + skipped, run >= RUNS || of_changes == 0 ? 0 : lane.number & 2 ? tail : head);
-#pragma unroll
-        for (u32 i = 0; i < RUNS; i++) start[i] += head_bits(i);
-        if (any_far != 0) {
-#pragma unroll
-            for (u32 i = 0; i < RUNS; i++) {
-                put(start[i] + FAR_BITS * __popc(fars[i] & lane.below), fars[i] >> lane.number & 1 ? min(distance[i], FARTHER) - 2 : 0);
-                start[i] += FAR_BITS * __popc(fars[i]);
-                if (farthers[i] == 0) continue;
-                put(start[i] + FARTHER_BITS * __popc(farthers[i] & lane.below), farthers[i] >> lane.number & 1 ? distance[i] - FARTHER : 0);
-                start[i] += FARTHER_BITS * __popc(farthers[i]);
+        u32 size, signs, nonzero;
+        measure(group, size, signs, nonzero);
+        put_run(size, signs, nonzero, live, [&](u32 first) { put_magnitudes(group, size, first); });
+    }
+    template <class Q> __device__ __forceinline__ void put(const StagedRun<Q> &staged, u32 live) {
+        u32 size, signs, nonzero;
+        {
+            const GroupOf<Q> group = staged.group();
+            if (!__any_sync(FULL, (group.bits() | reference) != 0)) {
+                at++;
+                return;
             }
+            measure(group, size, signs, nonzero);
         }
-#pragma unroll
-        for (u32 i = 0; i < RUNS; i++) put_together<4>(start[i] + (all[i] & 0xffff) + (before[i] >> 16), signs[i]);
-#pragma unroll
-        for (u32 i = 0; i < RUNS; i++) {
-            const u32 first = start[i] + (before[i] & 0xffff), low = size[i] / 2, led = size[i] % 2, place = groups[i].leader(1u << (low + led) >> 1);
-            if (!__any_sync(FULL, size_in_bits(size[i]) > 16)) {
-                u32 joined = groups[i].template join<8>(0, low);
-                // without the bit that leads
-                if (led) joined = (joined - (1u << (low * place + low))) << PLACE_BITS | place;
-                put_together<2>(first, joined);
-            } else if (!__any_sync(FULL, low > 7)) {
-                put_pieces<4>(groups[i], low, led, place, first);
-            } else {
-                put_pieces<2>(groups[i], low, led, place, first);
-            }
+        put_run(size, signs, nonzero, live, [&](u32 first) { put_magnitudes(staged.group(), size, first); });
+    }
+    // The bits of the magnitudes of a group, which tell its size; `any`: all of them OR-ed.
+    template <class G> static __device__ __forceinline__ u32 bits_of(const G &group, u32 &any) {
+        u32 twice;
+        any = group.magnitudes(twice);
+        // What is too large for a symbol is cut off; nobody reads such a stream. Led, if the highest bit is not among those of two.
+        return GROUP_NODES * min(bit_length(any), MOST_WIDTH) - ((any ^ twice) > twice ? GROUP_NODES - PLACE_BITS : 0);
+    }
+    // These bits of a group, and its signs.
+    template <class G> __device__ __forceinline__ void measure(const G &group, u32 &bits, u32 &signs, u32 &nonzero) {
+        u32 any;
+        bits = bits_of(group, any);
+        largest |= any;
+        const u32 ended = group.signs();
+        nonzero = 31 - __clz((i32)ended), signs = ended ^ 1u << nonzero;
+    }
+    // The magnitudes of a group that take `bits`, from bit `first` on.
+    template <class G> __device__ __forceinline__ void put_magnitudes(const G &group, u32 bits, u32 first) {
+        const u32 low = bits / GROUP_NODES, led = bits % GROUP_NODES != 0, place = group.leader(1u << (low + led) >> 1);
+        if (!__any_sync(FULL, bits > 16)) {
+            u32 joined = group.template join<8>(0, low);
+            // without the bit that leads
+            if (led) joined = (joined - (1u << (low * place + low))) << PLACE_BITS | place;
+            put_together<2>(first, joined);
+        } else if (!__any_sync(FULL, low > 7)) {
+            put_pieces<4>(group, low, led, place, first);
+        } else {
+            put_pieces<2>(group, low, led, place, first);
         }
     }
+    // The run of groups that take `own` bits and have these signs; `put_magnitudes` puts those of this lane from a bit on.
+    template <class F> __device__ __forceinline__ void put_run(u32 own, u32 signs, u32 nonzero, u32 live, F put_magnitudes) {
+        // sizes differ by 1 where bits differ by 3 or 5
+        constexpr u32 NEAR = GROUP_NODES - PLACE_BITS, FARTHER_AT = 2 * GROUP_NODES + 1;
+        const auto size_of = [](u32 bits) { return (bits + 1) / 4; };
+        const u32 live_before = live & lane.below, last_live = 31 - __clz((i32)(live_before | 1)), neighbour = __shfl_sync(FULL, own, last_live);
+        const u32 other = live_before == 0 ? reference : neighbour;
+        const i32 change = (i32)own - (i32)other;
+        reference = __shfl_sync(FULL, own, __ffs((i32)live) - 1);
+        const u32 distance = (u32)abs(change), changes = __ballot_sync(FULL, (live >> lane.number & 1) & (change != 0));
+        const bool changed = changes >> lane.number & 1;
+        const u32 rank = changed ? 1u << __popc(changes & lane.below) : 0;
+        // never under a condition: ptxas 13 lost lanes of such reductions where registers were short
+        const u32 flags = or_lanes(changed ? 1u << __popc(live_before) : 0);
+        const u32 down = or_lanes(change < 0 ? rank : 0), wide = or_lanes(distance > NEAR ? rank : 0);
+        const u32 fars = __ballot_sync(FULL, changed & (distance > NEAR));
+        const u32 counted = own | nonzero << 16, sum = scan_lanes(counted, lane.number), before = sum - counted, all = __shfl_sync(FULL, sum, 31);
+        // four lanes put the flags: two which groups change, two how
+        const u32 flag_count = __popc(live), how_count = __popc(changes);
+        const u64 both = down | (u64)wide << how_count;
+        const u32 head = lane.number & 1 ? flags >> 31 : 1 | flags << 1, tail = lane.number & 1 ? (u32)(both >> 32) : (u32)both;
+        put(at + 32 * (lane.number & 1) + (lane.number & 2 ? 1 + flag_count : 0), lane.number >= 4 || changes == 0 ? 0 : lane.number & 2 ? tail : head);
+        u32 start = at + 1 + (changes == 0 ? 0 : flag_count + 2 * how_count);
+        if (fars != 0) {
+            const u32 sizes = (u32)abs((i32)size_of(own) - (i32)size_of(other)), farthers = __ballot_sync(FULL, changed & (distance >= FARTHER_AT));
+            put(start + FAR_BITS * __popc(fars & lane.below), fars >> lane.number & 1 ? min(sizes, FARTHER) - 2 : 0);
+            start += FAR_BITS * __popc(fars);
+            if (farthers != 0) {
+                put(start + FARTHER_BITS * __popc(farthers & lane.below), farthers >> lane.number & 1 ? sizes - FARTHER : 0);
+                start += FARTHER_BITS * __popc(farthers);
+            }
+        }
+        const u32 start_of_signs = start + (all & 0xffff);
+        at = start_of_signs + (all >> 16);
+        put_together<4>(start_of_signs + (before >> 16), signs);
+        put_magnitudes(start + (before & 0xffff));
+    }
     __device__ __forceinline__ void drain() {
-        if (at >= 32 * (AHEAD_WORDS - RUNS_AHEAD * RUN_WORDS)) flush(at / 32);
+        if (at >= 32 * (AHEAD - RUN_WORDS)) flush(at / 32);
     }
     // Writes the first words of the buffer, and moves what is left to its beginning.
     __device__ __forceinline__ void flush(u32 words) {
         __syncwarp();
+        Progress now = progress();
+        u32 *const slot = (u32 *)((u64)now.slot[1] << 32 | now.slot[0]) + now.written;
 #pragma unroll 1
         for (u32 first = 0; first < words; first += 32) {
             const u32 word = first + lane.number < words ? buffer[first + lane.number] : 0, with = __ballot_sync(FULL, word != 0);
-            if (first + lane.number < words) slot[written + first + lane.number] = word, buffer[first + lane.number] = 0;
+            if (first + lane.number < words) slot[first + lane.number] = word, buffer[first + lane.number] = 0;
             if (with == 0) continue;
             const u32 highest = 31 - __clz((i32)with);
-            end = written + first + highest + 1;
-            last = __shfl_sync(FULL, word, highest);
+            now.end = now.written + first + highest + 1;
+            now.last = __shfl_sync(FULL, word, highest);
         }
-        written += words;
+        now.written += words;
         at -= min(at, 32 * words);
         __syncwarp();
         const u32 rest = buffer[words];
         __syncwarp();
-        if (lane.number == 0) buffer[words] = 0, buffer[0] = rest;
+        if (lane.number == 0) buffer[words] = 0, buffer[0] = rest, progress() = now;
         __syncwarp();
     }
     // Writes the rest; the length of the stream in bytes.
     __device__ __forceinline__ u32 finish() {
         flush((at + 31) / 32);
-        return end == 0 ? 0 : 4 * end - __clz((i32)last) / 8;
+        const Progress now = progress();
+        return now.end == 0 ? 0 : 4 * now.end - __clz((i32)now.last) / 8;
     }
 };
 

@@ -178,8 +178,11 @@ extern "C" __global__ void __launch_bounds__(256) reset_chunks(const ResetArgume
     if (i < a.count_words) a.counts[i] = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const GroupsArguments a) {
+// `unless_left`: only if no tiles were left out, whose streams are not there yet.
+__device__ __forceinline__ void assemble_chunk(const GroupsArguments &a, bool unless_left) {
     __shared__ Numbers numbers;
+    // it comes while other things do
+    const u32 left = unless_left && a.left_out_count ? *a.left_out_count : 0;
     const u32 own = blockIdx.x, walk = walk_of(a.choices[own]), thread = threadIdx.x;
     Chunk &chunk = a.chunks[own];
     const GroupChunk &of_chunk = a.group_chunks[own];
@@ -191,6 +194,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const Group
     numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.slot - first_slot); });
     u64 end;
     const u64 place = payload_place(a, own, end);
+    if (left > 0) return;
     if (thread == 0) {
         chunk.offset = place, chunk.bytes = layout.end;
         if (own == 0) a.totals[1] = end;
@@ -210,6 +214,12 @@ extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const Group
     numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.exact - first_exact) * words; });
     __syncthreads();
     copy_streams(numbers, count, a.value_bytes, out + layout.exact, (const u32 *)a.exact + first_exact * words);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const GroupsArguments a) { assemble_chunk(a, true); }
+// Behind the streams of tiles that were left out, if there are any.
+extern "C" __global__ void __launch_bounds__(256, 4) assemble_left_groups(const GroupsArguments a) {
+    if (*a.left_out_count > 0) assemble_chunk(a, false);
 }
 
 // The bytes of a chunk, of which none is trusted.

@@ -2,11 +2,12 @@
 #include "groups_runs.cuh"
 
 constexpr u32 PACK_WARPS = 4;
+typedef GroupWriter<256> PackWriter;
 
 // One stream from its symbols to its slot.
 __device__ __forceinline__ void pack_stream(const GroupsArguments &a, const TileStream &stream, u32 *buffer) {
     const Runs runs(a, stream);
-    GroupWriter writer(buffer, a.slots + stream.slot);
+    PackWriter writer(buffer, a.slots + stream.slot);
     // a run ahead
     uint4 next = runs.is_band ? uint4{} : runs.load(0);
     for (u32 run = 0; run < runs.count; run++) {
@@ -31,9 +32,9 @@ __device__ __forceinline__ void pack_stream(const GroupsArguments &a, const Tile
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8) pack_groups(const GroupsArguments a) {
-    __shared__ u32 buffers[PACK_WARPS][WRITER_WORDS];
+    __shared__ u32 buffers[PACK_WARPS][PackWriter::WORDS];
     u32 *buffer = buffers[threadIdx.x / 32];
-    for (u32 i = threadIdx.x % 32; i < WRITER_WORDS; i += 32) buffer[i] = 0;
+    for (u32 i = threadIdx.x % 32; i < PackWriter::WORDS; i += 32) buffer[i] = 0;
     __syncwarp();
     each_stream(a, [&](u32 tile, u32 number) {
         const TileStream stream(a, tile, number);

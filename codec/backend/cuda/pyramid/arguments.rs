@@ -209,6 +209,8 @@ device_struct! {
         pub blocks: [u32; 3],
         pub lo: [u32; 3],
         pub hi: [u32; 3],
+        pub part: u32,
+        pub unused: u32,
         pub groups: GroupsArguments,
     }
     pub struct CoarsePackArguments {

@@ -5,11 +5,13 @@ use super::super::gpu::Gpu;
 use super::arguments::{BandArguments, BandTile, Tile};
 use super::groups::Groups;
 use super::level::WholeTiles;
+use super::whole::WholePart;
 use super::{Pyramid, Work, narrow};
 use crate::Result;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::plan::TilePlan;
 use crate::volume::DType;
+use cudarc::driver::CudaStream;
 
 /// As in bands_memory.cuh: weights of a new node.
 const MOST_POINTS: usize = 6;
@@ -28,10 +30,10 @@ struct BandKernel {
 
 #[rustfmt::skip]
 const KERNELS: [BandKernel; 8] = [
-    BandKernel { encode: true, side: 32, dtype: DType::F32, name: "encode_bands_32_f32", shared: 85072, threads: 256, blocks: 2 },
-    BandKernel { encode: true, side: 16, dtype: DType::F32, name: "encode_bands_16_f32", shared: 22736, threads: 64, blocks: 8 },
-    BandKernel { encode: true, side: 32, dtype: DType::F64, name: "encode_bands_32_f64", shared: 145552, threads: 256, blocks: 1 },
-    BandKernel { encode: true, side: 16, dtype: DType::F64, name: "encode_bands_16_f64", shared: 39312, threads: 64, blocks: 5 },
+    BandKernel { encode: true, side: 32, dtype: DType::F32, name: "encode_bands_32_f32", shared: 73264, threads: 256, blocks: 3 },
+    BandKernel { encode: true, side: 16, dtype: DType::F32, name: "encode_bands_16_f32", shared: 19056, threads: 64, blocks: 8 },
+    BandKernel { encode: true, side: 32, dtype: DType::F64, name: "encode_bands_32_f64", shared: 104272, threads: 256, blocks: 2 },
+    BandKernel { encode: true, side: 16, dtype: DType::F64, name: "encode_bands_16_f64", shared: 27536, threads: 64, blocks: 5 },
     BandKernel { encode: false, side: 32, dtype: DType::F32, name: "decode_bands_32_f32", shared: 58192, threads: 256, blocks: 3 },
     BandKernel { encode: false, side: 16, dtype: DType::F32, name: "decode_bands_16_f32", shared: 15472, threads: 64, blocks: 8 },
     BandKernel { encode: false, side: 32, dtype: DType::F64, name: "decode_bands_32_f64", shared: 75280, threads: 256, blocks: 2 },
@@ -49,7 +51,6 @@ pub struct Bands {
     decode: &'static BandKernel,
     weights: Buffer,
     list: Buffer,
-    count: u32,
 }
 
 impl Bands {
@@ -59,7 +60,7 @@ impl Bands {
         let (Some(encode), Some(decode)) = (encode, decode) else { return Ok(None) };
         let fits = encode.shared.max(decode.shared) <= gpu.shared_per_block;
         let Some(weights) = weights(plan).filter(|_| fits) else { return Ok(None) };
-        let mut bands = Self { encode, decode, weights: Buffer::default(), list: Buffer::default(), count: 0 };
+        let mut bands = Self { encode, decode, weights: Buffer::default(), list: Buffer::default() };
         let address = bands.weights.reserve(gpu, size_of_val(&weights[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(address, &weights)? };
@@ -68,7 +69,6 @@ impl Bands {
     /// Sends the list of the tiles with these numbers.
     pub fn prepare(&mut self, gpu: &Gpu, numbers: &[u32], all: &[Tile]) -> Result<()> {
         let tiles: Vec<_> = numbers.iter().map(|&number| BandTile { number, at: all[number as usize].at }).collect();
-        self.count = tiles.len() as u32;
         let address = self.list.reserve(gpu, size_of_val(&tiles[..]))?;
         // SAFETY: just reserved for exactly this list.
         unsafe { gpu.upload(address, &tiles) }
@@ -94,23 +94,32 @@ fn weights<T: Real>(plan: &TilePlan<T>) -> Option<Vec<T>> {
 }
 
 impl<T: Real> Pyramid<T> {
-    /// Step 0 of the listed tiles, whose nodes of S(1) are rebuilt.
-    pub(super) fn run_bands(&self, gpu: &Gpu, bands: &Bands, groups: &Groups, work: &Work) -> Result<()> {
+    /// Queues, on `stream`, step 0 of a part of the listed tiles, whose nodes of S(1) are rebuilt.
+    pub(super) fn run_bands(
+        &self,
+        (gpu, stream): (&Gpu, &CudaStream),
+        bands: &Bands,
+        groups: &Groups,
+        work: &Work,
+        part: &WholePart,
+    ) -> Result<()> {
         let stage = &self.stages[0];
         let arguments = BandArguments {
             values: if work.encode { work.values.unwrap_or(stage.values.address(gpu)) } else { 0 },
             result: work.result,
-            coarse: self.coarse.address(gpu),
+            coarse: self.coarse.address(gpu) + self.coarse_bytes(part.tiles.start),
             tiers: stage.tiers.address(gpu),
             quantizers: self.quantizers_at(gpu, 0),
-            list: bands.list.address(gpu),
+            list: bands.list.address(gpu) + part.tiles.start as u64 * size_of::<BandTile>() as u64,
             weights: bands.weights.address(gpu),
-            list_count: bands.count,
+            list_count: part.tiles.len() as u32,
             tier_count: self.tier_count,
             n: narrow(stage.n),
             blocks: stage.blocks(true),
             lo: narrow(work.lo),
             hi: narrow(work.hi),
+            part: part.number,
+            unused: 0,
             groups: groups.arguments(gpu, &self.coding, T::BYTES),
         };
         let kernel = if work.encode { bands.encode } else { bands.decode };
@@ -118,7 +127,10 @@ impl<T: Real> Pyramid<T> {
         let fitting = gpu.shared_per_multiprocessor / (kernel.shared + 1024);
         let blocks = gpu.multiprocessors * fitting.clamp(1, kernel.blocks) as u32;
         // SAFETY: all buffers were reserved for this worklist and the frame's extents.
-        unsafe { gpu.launch(kernel.name, bands.count.min(blocks), kernel.threads, kernel.shared, &arguments) }
+        unsafe {
+            let grid = arguments.list_count.min(blocks);
+            gpu.launch_on(stream, kernel.name, grid, kernel.threads, kernel.shared, &arguments)
+        }
     }
 }
 

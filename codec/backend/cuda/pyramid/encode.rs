@@ -58,9 +58,13 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].
     pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
-        self.reset(gpu, points)?;
         let alone = self.stages.len() == 1;
-        self.gather(gpu, 0, !alone)?;
+        // neither needs the other
+        let beside = gpu.fork()?;
+        let gathered = self.gather(gpu, &beside, 0, !alone);
+        let reset = self.reset(gpu, points);
+        gpu.join(&beside)?;
+        gathered.and(reset)?;
         if alone {
             self.run_last(gpu, true)?;
         }
@@ -70,11 +74,11 @@ impl<T: Real> Pyramid<T> {
         let chosen = self.choose(gpu, &beside, &self.stages[0].whole(), self.stages[0].values.address(gpu), points);
         gpu.join(&beside)?;
         corners.and(chosen)?;
+        let work = self.stages[0].work(true, 0);
         if self.stages[0].plan.is_some() {
-            let work = self.stages[0].work(true, 0);
             self.run_tiles(gpu, 0, &work)?;
         }
-        self.encode_symbols(gpu)
+        self.encode_symbols(gpu, Some(&work))
     }
 
     /// Queues the encoder of the corner arrays (of the frame, where it is its own last array), which the coding is prepared
@@ -83,7 +87,7 @@ impl<T: Real> Pyramid<T> {
         self.reset(gpu, points)?;
         self.run_last(gpu, true)?;
         self.encode_corner_tiles(gpu)?;
-        self.encode_symbols(gpu)
+        self.encode_symbols(gpu, None)
     }
 
     /// Queues the encoder of the chunks that the coding is prepared for, those of the slab `region` of the frame, whose
@@ -96,7 +100,7 @@ impl<T: Real> Pyramid<T> {
         let values = Some(values.wrapping_sub((before * T::BYTES) as u64));
         let work = Work { values, ..stage.work(true, 0) };
         self.run_tiles(gpu, 0, &work)?;
-        self.encode_symbols(gpu)
+        self.encode_symbols(gpu, Some(&work))
     }
 
     fn choose(&self, gpu: &Gpu, stream: &CudaStream, region: &Region, values: u64, points: Points) -> Result<()> {

@@ -8,7 +8,7 @@ use super::class_arguments::Chunk;
 use super::coding::Coding;
 use super::group_shapes::Tables;
 use super::level::{NO_TILE, Worklist};
-use super::{Pyramid, Stage};
+use super::{Pyramid, Stage, Work};
 use crate::entropy::groups::geometry::TileGroups;
 use crate::transform::pyramid::{Real, last};
 use crate::{Error, Result};
@@ -37,6 +37,16 @@ pub enum Packing {
     Banded,
     /// The bands of such tiles for which that was not possible.
     LeftOut,
+}
+
+/// When streams are copied to their places.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Assembling {
+    Always,
+    /// If no tiles were left out.
+    AtOnce,
+    /// If there were some.
+    Late,
 }
 
 /// Tiles whose streams are unpacked.
@@ -251,11 +261,34 @@ impl<T: Real> Pyramid<T> {
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
         unsafe { gpu.launch_on(stream, "pack_groups", blocks(gpu, &a), 32 * WARPS, 0, &a) }
     }
-    /// Queues the copying of all streams to their places in the output; nothing happens when it is too small.
-    pub(super) fn assemble_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
-        let a = groups.arguments(gpu, &self.coding, T::BYTES);
+    /// Queues, on `stream`, the copying of all streams to their places in the output; nothing happens when it is too small.
+    pub(super) fn assemble_groups(
+        &self,
+        gpu: &Gpu,
+        stream: &CudaStream,
+        groups: &Groups,
+        when: Assembling,
+    ) -> Result<()> {
+        let all = groups.arguments(gpu, &self.coding, T::BYTES);
+        let (name, a) = match when {
+            Assembling::Always => ("assemble_groups", GroupsArguments { left_out_count: 0, ..all }),
+            Assembling::AtOnce => ("assemble_groups", all),
+            Assembling::Late => ("assemble_left_groups", all),
+        };
         // SAFETY: as in `pack_groups`.
-        unsafe { gpu.launch("assemble_groups", a.chunk_count, CHUNK_THREADS, 0, &a) }
+        unsafe { gpu.launch_on(stream, name, a.chunk_count, CHUNK_THREADS, 0, &a) }
+    }
+    /// Queues the way from the bands, of which some tiles may be left out, to bytes.
+    pub(super) fn finish_groups(&mut self, gpu: &Gpu, work: &Work) -> Result<()> {
+        // mostly there are none: what follows from them runs beside
+        let beside = gpu.fork()?;
+        let mut left = self.run_left_out(gpu, &beside, 0, work);
+        let Some(groups) = &self.groups else { return left };
+        left = left.and_then(|()| self.pack_groups(gpu, &beside, groups, Packing::LeftOut));
+        let assembled = self.assemble_groups(gpu, &gpu.stream, groups, Assembling::AtOnce);
+        left = left.and_then(|()| self.assemble_groups(gpu, &beside, groups, Assembling::Late));
+        gpu.join(&beside)?;
+        left.and(assembled)
     }
     /// Queues everything from bytes to symbols. Damage is noted in the chunks.
     pub(super) fn decode_groups(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
@@ -297,5 +330,10 @@ impl<T: Real> Pyramid<T> {
 fn blocks(gpu: &Gpu, a: &GroupsArguments) -> u32 {
     let known = (a.list_count * a.tile_streams + a.banded_count).div_ceil(WARPS);
     let most = gpu.multiprocessors * BLOCKS;
-    if a.left_out_count == 0 { known.min(most) } else { most }
+    match (a.left_out_count, known) {
+        (0, _) => known.min(most),
+        // mostly none: few blocks that end at once
+        (_, 0) => most / 2,
+        _ => most,
+    }
 }

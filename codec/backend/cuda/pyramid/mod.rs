@@ -38,8 +38,9 @@ use bands::Bands;
 use choosing::Choosing;
 use coder::Coder;
 use coding::Coding;
+use cudarc::driver::CudaStream;
 pub(super) use flat::{Flat, FlatPart};
-use groups::{Groups, Packing};
+use groups::{Assembling, Groups, Packing};
 pub(super) use host_decode::decode_frame;
 pub(super) use host_encode::encode_frame;
 use level::{Gathering, Shapes, Worklist};
@@ -184,15 +185,15 @@ impl<T: Real> Pyramid<T> {
             _ => self.coding.reset(gpu, choice),
         }
     }
-    /// Queues everything from symbols to bytes.
-    fn encode_symbols(&self, gpu: &Gpu) -> Result<()> {
-        match (&self.planes, &self.groups) {
-            (Some(planes), _) => self.pack(gpu, planes),
-            (_, Some(groups)) => {
-                // the others are packed beside the bands
-                let which = if groups.has_banded() { Packing::LeftOut } else { Packing::All };
-                self.pack_groups(gpu, &gpu.stream, groups, which)?;
-                self.assemble_groups(gpu, groups)
+    /// Queues everything from symbols to bytes; `work`: on the tiles of the frame, if it is among that.
+    fn encode_symbols(&mut self, gpu: &Gpu, work: Option<&Work>) -> Result<()> {
+        match (&self.planes, &self.groups, work) {
+            (Some(planes), ..) => self.pack(gpu, planes),
+            // the others are packed beside the bands
+            (_, Some(groups), Some(work)) if groups.has_banded() => self.finish_groups(gpu, work),
+            (_, Some(groups), _) => {
+                self.pack_groups(gpu, &gpu.stream, groups, Packing::All)?;
+                self.assemble_groups(gpu, &gpu.stream, groups, Assembling::Always)
             }
             _ => self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
@@ -201,7 +202,7 @@ impl<T: Real> Pyramid<T> {
     fn assemble(&self, gpu: &Gpu) -> Result<()> {
         match (&self.planes, &self.groups) {
             (Some(planes), _) => self.assemble_planes(gpu, planes),
-            (_, Some(groups)) => self.assemble_groups(gpu, groups),
+            (_, Some(groups)) => self.assemble_groups(gpu, &gpu.stream, groups, Assembling::Always),
             _ => self.coding.assemble(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
     }
@@ -244,7 +245,7 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the gathering of the tiers of the corner arrays. The corners' values are gathered as well, from the array of
     /// number `from`, for those after it. `with_last`: then the last array is quantized, as `run_last` does it.
-    fn gather(&mut self, gpu: &Gpu, from: usize, with_last: bool) -> Result<()> {
+    fn gather(&mut self, gpu: &Gpu, stream: &CudaStream, from: usize, with_last: bool) -> Result<()> {
         let mut arrays: [CornerArray; MOST_ARRAYS] = bytemuck::Zeroable::zeroed();
         let mut pieces = 0;
         for (k, (stage, array)) in self.stages[1..].iter_mut().zip(&mut arrays).enumerate() {
@@ -273,7 +274,7 @@ impl<T: Real> Pyramid<T> {
         };
         let name = if T::DTYPE == DType::F32 { "gather_corners_f32" } else { "gather_corners_f64" };
         // SAFETY: reserved just now, and by whoever filled the frame's tiers and the array that is read.
-        unsafe { gpu.launch(name, pieces, CORNERS_PIECE, 0, &arguments) }
+        unsafe { gpu.launch_on(stream, name, pieces, CORNERS_PIECE, 0, &arguments) }
     }
 
     /// Quantizes or rebuilds the last array in place. Its symbols are the first of the worklist.

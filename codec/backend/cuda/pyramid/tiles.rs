@@ -7,6 +7,7 @@ use super::groups::{Groups, Packing};
 use super::level::{NO_TILE, TileSize, WholeTiles, Worklist};
 use super::parts::{MIDDLE_NODES, SMALL_NODES, TilePart};
 use super::tables::SLAB_PLANES;
+use super::whole::WholePart;
 use super::{Pyramid, Stage, Work, narrow};
 use crate::Result;
 use crate::transform::pyramid::Real;
@@ -141,30 +142,53 @@ impl<T: Real> Pyramid<T> {
         if self.stages[k].tiles.whole == 0 {
             return run_any(self, &gpu.stream);
         }
+        let (first, rest) = self.whole_parts(gpu, k, work);
         let beside = gpu.fork()?;
-        let coarse = self.run_coarse(gpu, k, work);
+        let behind = rest.map(|part| gpu.fork_behind().map(|stream| (stream, part))).transpose()?;
+        let mut coarse = self.run_coarse((gpu, &gpu.stream), k, work, &first);
+        if let Some((stream, part)) = &behind {
+            coarse = coarse.and_then(|()| self.run_coarse((gpu, stream), k, work, part));
+        }
         let mut others = run_any(self, &beside);
         if !work.encode {
             // known since the streams were found
             others = others.and_then(|()| self.run_left_out(gpu, &beside, k, work));
         }
         let finest = match self.groups.as_ref().filter(|groups| work.encode && groups.has_banded()) {
-            Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &beside),
-            None => self.run_finest(gpu, k, work),
+            Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &first, &beside),
+            None => self.run_finest((gpu, &gpu.stream), k, work, &first),
+        };
+        let finest = match &behind {
+            Some((stream, part)) => {
+                let rest = self.run_finest((gpu, stream), k, work, part);
+                gpu.join(stream)?;
+                finest.and(rest)
+            }
+            None => finest,
         };
         gpu.join(&beside)?;
-        [coarse, others, finest].into_iter().collect::<Result<()>>()?;
-        if work.encode { self.run_left_out(gpu, &gpu.stream, k, work) } else { Ok(()) }
+        [coarse, others, finest].into_iter().collect()
     }
 
     /// The bands of whole tiles. Streams that need not wait for them are packed where they leave room: those of other tiles, which `others` makes, and the
     /// streams 0 of whole ones, where these are not packed yet.
-    fn pack_beside_bands(&self, gpu: &Gpu, k: usize, work: &Work, groups: &Groups, others: &CudaStream) -> Result<()> {
+    fn pack_beside_bands(
+        &self,
+        gpu: &Gpu,
+        k: usize,
+        work: &Work,
+        groups: &Groups,
+        part: &WholePart,
+        others: &CudaStream,
+    ) -> Result<()> {
+        let finest = || self.run_finest((gpu, &gpu.stream), k, work, part);
+        if self.packed_with_coarse(work).is_some() {
+            return finest().and(self.pack_groups(gpu, others, groups, Packing::Listed));
+        }
         let behind = gpu.fork_behind()?;
-        let bands = self.run_finest(gpu, k, work);
+        let bands = finest();
         let listed = self.pack_groups(gpu, others, groups, Packing::Listed);
-        let packed = self.packed_with_coarse(work).is_some();
-        let banded = if packed { Ok(()) } else { self.pack_groups(gpu, &behind, groups, Packing::Banded) };
+        let banded = self.pack_groups(gpu, &behind, groups, Packing::Banded);
         gpu.join(&behind)?;
         bands.and(listed).and(banded)
     }
@@ -232,7 +256,7 @@ impl<T: Real> Pyramid<T> {
     }
 
     /// Whole tiles whose bands were left out, as tiles of any shape.
-    fn run_left_out(&mut self, gpu: &Gpu, stream: &CudaStream, k: usize, work: &Work) -> Result<()> {
+    pub(super) fn run_left_out(&mut self, gpu: &Gpu, stream: &CudaStream, k: usize, work: &Work) -> Result<()> {
         let (Some(_), Some(groups)) = (&self.bands, &self.groups) else { return Ok(()) };
         let (list, count) = groups.left_out(gpu);
         self.run_listed(gpu, stream, k, work, (list, self.stages[k].tiles.whole), count)

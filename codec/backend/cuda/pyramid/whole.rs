@@ -11,9 +11,17 @@ use crate::Result;
 use crate::params::Order;
 use crate::transform::pyramid::Real;
 use crate::volume::DType;
+use cudarc::driver::CudaStream;
+use std::ops::Range;
 
 /// Threads of a block for the nodes of S(1).
 const COARSE_THREADS: u32 = 128;
+
+/// Whole tiles of the frame that go through their kernels together, by their places in the list; parts are numbered from 0.
+pub struct WholePart {
+    pub number: u32,
+    pub tiles: Range<u32>,
+}
 
 impl WholeTiles {
     fn tiers(&self, many: bool) -> usize {
@@ -43,9 +51,8 @@ impl WholeTiles {
 }
 
 impl<T: Real> Pyramid<T> {
-    /// Whole tiles of the frame: their nodes of S(1).
-    pub(super) fn run_coarse(&self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
-        let Some(whole) = &self.stages[k].level.whole else { return Ok(()) };
+    /// How the kernel of the nodes of S(1) of whole tiles is launched; the shared memory of a group of its threads.
+    fn coarse_launch(&self, gpu: &Gpu, whole: &WholeTiles, encode: bool) -> (Launch, usize) {
         let bytes = whole.coarse_bytes(T::BYTES, self.tier_count > 1);
         let in_order = self.key.3 == Order::Axis;
         let kernels = match (whole.side, in_order) {
@@ -67,19 +74,60 @@ impl<T: Real> Pyramid<T> {
         let (threads, tiles) = whole.coarse_group();
         let groups = COARSE_THREADS / threads;
         let shared = groups as usize * bytes + 4 * (whole.side as usize / 2 + 1).pow(2);
-        let name = kernel::<T>(kernels, work.encode);
-        let launch = Launch::new(gpu, name, [COARSE_THREADS, most], groups * tiles, shared);
+        let name = kernel::<T>(kernels, encode);
+        (Launch::new(gpu, name, [COARSE_THREADS, most], groups * tiles, shared), bytes)
+    }
+
+    /// All whole tiles, in two parts where the kernel of the nodes of S(1) also packs them and some of its blocks take one tile more than others: that last
+    /// round takes as long as those before it, with few tiles, and the others need not wait for it.
+    pub(super) fn whole_parts(&self, gpu: &Gpu, k: usize, work: &Work) -> (WholePart, Option<WholePart>) {
+        let all = self.stages[k].tiles.whole;
+        let split = match &self.stages[k].level.whole {
+            Some(whole) if self.packed_with_coarse(work).is_some() => {
+                let at_a_time = self.coarse_launch(gpu, whole, true).0.grid(gpu, u32::MAX);
+                all - all % at_a_time
+            }
+            _ => 0,
+        };
+        if split == 0 || split == all {
+            return (WholePart { number: 0, tiles: 0..all }, None);
+        }
+        (WholePart { number: 0, tiles: 0..split }, Some(WholePart { number: 1, tiles: split..all }))
+    }
+
+    /// Queues, on `stream`, the nodes of S(1) of a part of the whole tiles of the frame.
+    pub(super) fn run_coarse(
+        &self,
+        (gpu, stream): (&Gpu, &CudaStream),
+        k: usize,
+        work: &Work,
+        part: &WholePart,
+    ) -> Result<()> {
+        let Some(whole) = &self.stages[k].level.whole else { return Ok(()) };
+        let (launch, bytes) = self.coarse_launch(gpu, whole, work.encode);
         let Some(groups) = self.packed_with_coarse(work) else {
             return self.run_whole(gpu, (k, work), whole, &launch, bytes);
         };
+        let tiles = self.whole_arguments(gpu, (k, work), whole, bytes);
         let arguments = CoarsePackArguments {
-            tiles: self.whole_arguments(gpu, (k, work), whole, bytes),
+            tiles: TileArguments {
+                list: tiles.list + 4 * part.tiles.start as u64,
+                list_count: part.tiles.len() as u32,
+                coarse: tiles.coarse + self.coarse_bytes(part.tiles.start),
+                ..tiles
+            },
             groups: groups.arguments(gpu, &self.coding, T::BYTES),
         };
         let name = if T::DTYPE == DType::F32 { "pack_coarse_axis_32_f32" } else { "pack_coarse_axis_32_f64" };
-        let grid = launch.grid(gpu, self.stages[k].tiles.whole);
+        let grid = launch.grid(gpu, arguments.tiles.list_count);
         // SAFETY: as in `run_whole`, and `prepare` reserved everything for the streams.
-        unsafe { gpu.launch(name, grid, launch.threads, launch.shared, &arguments) }
+        unsafe { gpu.launch_on(stream, name, grid, launch.threads, launch.shared, &arguments) }
+    }
+
+    /// Bytes of the rebuilt nodes of S(1) of so many whole tiles of the frame.
+    pub(super) fn coarse_bytes(&self, tiles: u32) -> u64 {
+        let nodes = self.stages[0].level.whole.as_ref().map_or(0, |whole| whole.coarse_nodes);
+        tiles as u64 * (nodes * T::BYTES) as u64
     }
 
     /// Where the kernel of the nodes of S(1) also packs their streams, whose symbols are nowhere else then: in tiles of 32 whose bands are coded elsewhere.
@@ -91,10 +139,16 @@ impl<T: Real> Pyramid<T> {
     }
 
     /// All others of their nodes, once these are rebuilt.
-    pub(super) fn run_finest(&self, gpu: &Gpu, k: usize, work: &Work) -> Result<()> {
+    pub(super) fn run_finest(
+        &self,
+        (gpu, stream): (&Gpu, &CudaStream),
+        k: usize,
+        work: &Work,
+        part: &WholePart,
+    ) -> Result<()> {
         let Some(whole) = &self.stages[k].level.whole else { return Ok(()) };
         if let (Some(bands), Some(groups)) = (&self.bands, &self.groups) {
-            return self.run_bands(gpu, bands, groups, work);
+            return self.run_bands((gpu, stream), bands, groups, work, part);
         }
         let kernels = match whole.side {
             8 => kernels!("fine_8"),
