@@ -54,10 +54,11 @@ impl TileSize {
             tiers: a.tiers.max(b.tiers),
         })
     }
-    /// Bytes in memory, for values of `value` bytes.
-    pub fn bytes(&self, value: usize, tiers: bool) -> usize {
+    /// Bytes in memory, for values of `value` bytes, with what else stands there.
+    pub fn bytes(&self, value: usize, tiers: bool, symbols: bool) -> usize {
         let tiers = if tiers { self.tiers } else { 0 };
-        (self.places * value + 2 * self.symbols + tiers).next_multiple_of(16)
+        let symbols = if symbols { self.symbols } else { 0 };
+        (self.places * value + 2 * symbols + tiers).next_multiple_of(16)
     }
 }
 
