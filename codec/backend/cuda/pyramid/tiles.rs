@@ -198,7 +198,7 @@ impl<T: Real> Pyramid<T> {
         let double = T::DTYPE == DType::F64;
         // corner arrays of the other coders choose parity order
         let ordered = self.key.3 == Order::Axis && (k == 0 || self.planes.is_some());
-        let bytes = largest.bytes(T::BYTES, self.tier_count > 1, !ordered);
+        let bytes = largest.bytes(T::BYTES, self.tier_count > 1, ordered);
         // where they leave most multiprocessors idle, several of these share a tile
         let cut = largest.planes.div_ceil(SLAB_PLANES) as u32;
         let alone = few && device_count == 0 && largest.nodes > SMALL_NODES && count * cut <= gpu.multiprocessors;
