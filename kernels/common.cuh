@@ -23,6 +23,17 @@ __device__ __forceinline__ u32 bit_length(u64 v) { return 64 - __clzll((i64)v); 
 #define SHARED_MEMORY(name) extern __shared__ __align__(16) char name[]
 #endif
 
+// 1 / v, nearly: the last bit may differ between machines.
+__device__ __forceinline__ float reciprocal(float v) {
+#ifdef BLOCKMGARD_EMULATOR
+    return 1.0f / v;
+#else
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r;
+#endif
+}
+
 // Asks for the cache line at `address`, which need not be valid to read.
 __device__ __forceinline__ void fetch_ahead(const void *address) {
 #ifndef BLOCKMGARD_EMULATOR

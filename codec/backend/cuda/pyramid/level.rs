@@ -5,7 +5,7 @@ use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileShape};
 use super::blob::Blob;
 use super::class_arguments::{Chunk, Unit};
-use super::tables::{Spacing, Tables};
+use super::tables::{Spacing, Tables, stencil_bytes};
 use crate::entropy::class::slots::Slots;
 use crate::entropy::class::symbols::{self, ChunkLayout, TileLayout};
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
@@ -42,6 +42,8 @@ pub struct TileSize {
     pub places: usize,
     pub symbols: usize,
     pub tiers: usize,
+    /// Bytes of the tables that the kernels of axis order copy for a tile.
+    pub tables: usize,
 }
 
 impl TileSize {
@@ -52,12 +54,14 @@ impl TileSize {
             places: a.places.max(b.places),
             symbols: a.symbols.max(b.symbols),
             tiers: a.tiers.max(b.tiers),
+            tables: a.tables.max(b.tables),
         })
     }
-    /// Bytes in memory, for values of `value` bytes.
-    pub fn bytes(&self, value: usize, tiers: bool) -> usize {
+    /// Bytes in memory, for values of `value` bytes. `ordered`: for the kernels of axis order, which have tables there instead of symbols.
+    pub fn bytes(&self, value: usize, tiers: bool, ordered: bool) -> usize {
         let tiers = if tiers { self.tiers } else { 0 };
-        (self.places * value + 2 * self.symbols + tiers).next_multiple_of(16)
+        let others = if ordered { self.tables } else { 2 * self.symbols };
+        (self.places * value + others + tiers).next_multiple_of(16)
     }
 }
 
@@ -125,6 +129,7 @@ impl Gathering {
             places: shape.places as usize,
             symbols: shape.nodes as usize,
             tiers: tile.dims.iter().map(|d| d.div_ceil(block)).product(),
+            tables: tables_of_axis_order(tile),
         };
         let sizes = plan.tile_plans().iter().zip(shapes).map(size).collect();
         let mut level = Level { sizes, ..self.add_units(&plan.chunk(&plan.array.chunk_box(0)).layout) };
@@ -209,6 +214,19 @@ impl Gathering {
             units_in_tile: unit_first.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0),
         })
     }
+}
+
+/// Bytes of a pass, and the longest axis of a tile that is known to its kernels: as in ordered.cuh.
+const PASS_BYTES: usize = 80;
+const LONGEST: usize = 32;
+
+/// Bytes of the passes of a tile, its stencils of 6 points and the positions of its axes' ranks, as ordered.cuh lays them out.
+fn tables_of_axis_order<T: Real>(tile: &TilePlan<T>) -> usize {
+    if tile.dims.iter().any(|&nodes| nodes > LONGEST) {
+        return 0;
+    }
+    let stencils: usize = tile.axes.iter().flat_map(|axis| &axis.steps).map(|step| step.new.len()).sum();
+    3 * tile.steps * PASS_BYTES + stencils * stencil_bytes::<T>(2) + 3 * LONGEST
 }
 
 /// In place of a slot that does not exist.

@@ -246,6 +246,11 @@ impl Tables {
     }
 }
 
+/// Bytes of a stencil of so many points: weights, offsets, flags.
+pub fn stencil_bytes<T: Real>(points: usize) -> usize {
+    (POINTS[points] * (T::BYTES + 2) + 2).next_multiple_of(16)
+}
+
 /// The axes on which the node at `at` is new, a bit each, and the numbers of its stencils on them.
 fn new_axes<T: Real>(plan: &TilePlan<T>, step: usize, at: [usize; 3], steps: &[Step]) -> (u16, [u16; 3]) {
     let (mut axes, mut stencils, mut count) = (0, [0; 3], 0);

@@ -10,6 +10,7 @@ use super::tables::SLAB_PLANES;
 use super::whole::WholePart;
 use super::{Pyramid, Stage, Work, narrow};
 use crate::Result;
+use crate::params::Order;
 use crate::transform::pyramid::Real;
 use crate::volume::DType;
 use cudarc::driver::CudaStream;
@@ -218,23 +219,28 @@ impl<T: Real> Pyramid<T> {
         (list, TilePart { count, largest, few, .. }): (u64, TilePart),
         device_count: u64,
     ) -> Result<()> {
-        let bytes = largest.bytes(T::BYTES, self.tier_count > 1);
         let double = T::DTYPE == DType::F64;
-        let most = if double { 5 } else { 8 };
+        // corner arrays of the other coders choose parity order
+        let ordered = self.key.3 == Order::Axis && (k == 0 || self.planes.is_some());
+        let bytes = largest.bytes(T::BYTES, self.tier_count > 1, ordered);
         // where they leave most multiprocessors idle, several of these share a tile
         let cut = largest.planes.div_ceil(SLAB_PLANES) as u32;
-        let shared = few && device_count == 0 && largest.nodes > SMALL_NODES && count * cut <= gpu.multiprocessors;
-        let slabs = if shared { cut } else { 1 };
+        let alone = few && device_count == 0 && largest.nodes > SMALL_NODES && count * cut <= gpu.multiprocessors;
+        let slabs = if alone && !ordered { cut } else { 1 };
         // few tiles take as long as one, which many threads shorten
-        let (kernels, threads, tiles) = match largest.nodes {
-            0..=SMALL_NODES if !few => (kernels!("tiles_small"), [128, most], 4),
-            0..=MIDDLE_NODES if !few => (kernels!("tiles_middle"), [64, most], 1),
+        let (kernels, threads, tiles) = match (largest.nodes, ordered) {
+            (0..=SMALL_NODES, true) if !few => (kernels!("ordered_small"), [128, if double { 5 } else { 8 }], 4),
+            (0..=MIDDLE_NODES, true) => (kernels!("ordered_middle"), [256, if double { 2 } else { 4 }], 1),
+            (_, true) => (kernels!("ordered_large"), [512, if double { 1 } else { 2 }], 1),
+            (0..=SMALL_NODES, _) if !few => (kernels!("tiles_small"), [128, if double { 5 } else { 8 }], 4),
+            (0..=MIDDLE_NODES, _) if !few => (kernels!("tiles_middle"), [64, if double { 5 } else { 8 }], 1),
             _ => (kernels!("tiles_large"), [if double { 512 } else { 1024 }, 1], 1),
         };
+        let spilled = if ordered { kernels!("ordered_spilled") } else { kernels!("tiles_spilled") };
         let name = |kernels| kernel::<T>(kernels, work.encode);
         let launch = match bytes * tiles as usize {
             shared if shared <= gpu.shared_per_block => Launch::new(gpu, name(kernels), threads, tiles, shared),
-            _ => Launch { name: name(kernels!("tiles_spilled")), threads: 512, tiles: 1, blocks: 1, shared: 0 },
+            _ => Launch { name: name(spilled), threads: 512, tiles: 1, blocks: 1, shared: 0 },
         };
         let grid = match device_count {
             0 => launch.grid(gpu, count * slabs),
