@@ -69,6 +69,8 @@ pub struct Hybrid<T> {
     stored_counts: Buffer,
     cells: Buffer,
     tiers: Vec<Buffer>,
+    /// Whether they say that all blocks are of the one tier there is.
+    one_tier: bool,
     /// Steps of all levels by tier, then that of the coarsest array.
     steps: Buffer,
     tier_count: usize,
@@ -101,6 +103,7 @@ impl<T: Element> Hybrid<T> {
             key: key(n, params),
             arrays: (0..=plan.levels.len()).map(|_| Buffer::default()).collect(),
             tiers: plan.levels.iter().map(|_| Buffer::default()).collect(),
+            one_tier: false,
             plan,
             grid,
             layout,
@@ -175,6 +178,7 @@ impl<T: Element> Hybrid<T> {
         if self.plan.levels.is_empty() {
             self.tiers.resize_with(1, Buffer::default);
         }
+        let known = std::mem::take(&mut self.one_tier);
         for (k, memory) in self.tiers.iter_mut().enumerate() {
             let tiers = match self.plan.levels.get(k) {
                 Some(level) if level.local => hierarchy.local(k).tiers,
@@ -182,12 +186,15 @@ impl<T: Element> Hybrid<T> {
                 _ => continue,
             };
             let address = memory.reserve(gpu, tiers.len())?;
+            // looking through the tiers of all blocks would take longer than some kernels
             // SAFETY: just reserved.
-            match tiers.iter().all(|t| *t == tiers[0]) {
-                true => unsafe { gpu.fill(address, tiers[0], tiers.len())? },
-                false => unsafe { gpu.upload(address, tiers)? },
+            match self.tier_count {
+                1 if known => {}
+                1 => unsafe { gpu.fill(address, 0, tiers.len())? },
+                _ => unsafe { gpu.upload(address, tiers)? },
             }
         }
+        self.one_tier = self.tier_count == 1;
         Ok(())
     }
     fn entropy(&self) -> Entropy {

@@ -105,11 +105,7 @@ impl Coding {
     }
     /// Makes the chunks ready to be encoded once more, all with the same choice.
     pub fn reset(&self, gpu: &Gpu, choice: u8) -> Result<()> {
-        // SAFETY: reserved by `prepare`, one byte a chunk.
-        unsafe {
-            gpu.fill(self.choices.address(gpu), choice, self.chunk_count as usize)?;
-            gpu.copy(self.fresh.address(gpu), self.chunks.address(gpu), size_of_val(&self.initial[..]))
-        }
+        self.reset_with(gpu, choice, (0, 0))
     }
     /// The same and `count_words` words of 0 at `counts`, by one kernel in place of three copies.
     pub fn reset_with(&self, gpu: &Gpu, choice: u8, (counts, count_words): (u64, u32)) -> Result<()> {

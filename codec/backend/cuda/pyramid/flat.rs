@@ -56,10 +56,13 @@ impl Flat {
         [self.coding.q(gpu), self.coding.delta(gpu)]
     }
 
+    /// Makes the payloads ready to be encoded, before [`Flat::encode`], and sets `words` words at `counts` to 0.
+    pub fn reset(&self, gpu: &Gpu, (counts, words): (u64, u32)) -> Result<()> {
+        self.coding.reset_with(gpu, 0, (counts, words))
+    }
     /// Queues everything from symbols to bytes.
     pub fn encode(&self, gpu: &Gpu) -> Result<()> {
         let (Some(coder), Some(shapes)) = (&self.coder, &self.shapes) else { return Ok(()) };
-        self.coding.reset(gpu, 0)?;
         self.coding.encode(gpu, coder, shapes, BITS)
     }
 
