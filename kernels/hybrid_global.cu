@@ -1,5 +1,5 @@
-// Global levels (n -> n / 2 + 1 nodes an axis, the even ones and the last), the projection's correction, the coarsest
-// array, and values that go to single places.
+// Global levels (n -> n / 2 + 1 nodes an axis, the even ones and the last), the projection's correction, and values that go
+// to single places.
 #include "hybrid.cuh"
 
 // Rows of a level come by fours: two neighbours on each of the first two axes, the even ones and those behind them. All interpolate between the same four
@@ -62,23 +62,29 @@ template <class F> __device__ __forceinline__ void for_pairs(const GlobalArgumen
     }
 }
 
-// Where the values of the level stand: in an array of their own, or, SAMPLED, as the coarse nodes of the blocks of a finer one.
-template <class T, bool SAMPLED> struct Values {
+// Where the values of the level stand: in an array of their own; as the coarse nodes of the blocks of a finer one; as the coarse nodes of
+// the level of those.
+enum class Source { OWN, BLOCKS, BLOCKS_LEVEL };
+template <class T, Source SOURCE> struct Values {
     const GlobalArguments &a;
     __device__ __forceinline__ u32 node(u32 i, u32 axis) const {
-        const u32 block = i / 5, at = i - 5 * block;
-        return SAMPLED ? min(8 * block + (at < 4 ? 2 * at : 7), a.sampled_n[axis] - 1) : i;
+        if (SOURCE == Source::OWN) return i;
+        const u32 n = a.sampled_n[axis];
+        if (SOURCE == Source::BLOCKS_LEVEL) i = fine_node(i, (n + BLOCK - 1) / BLOCK * COARSE);
+        const u32 block = i / COARSE, at = i - COARSE * block;
+        return min(BLOCK * block + (at < 4 ? 2 * at : 7), n - 1);
     }
     __device__ __forceinline__ const T *row(u32 z, u32 y) const {
-        const u32 *n = SAMPLED ? a.sampled_n : a.n;
+        const u32 *n = SOURCE == Source::OWN ? a.n : a.sampled_n;
         return (const T *)a.fine + ((u64)node(z, 0) * n[1] + node(y, 1)) * n[2];
     }
 };
 
-template <class T, bool SAMPLED> __device__ void decompose(const GlobalArguments &a) {
+// `coarse` is null where the next level has its values from elsewhere.
+template <class T, Source SOURCE> __device__ void decompose(const GlobalArguments &a) {
     T *coarse = (T *)a.coarse, *details = (T *)a.details;
     const Step<T> by = *(const Step<T> *)a.step;
-    const Values<T, SAMPLED> values = {a};
+    const Values<T, SOURCE> values = {a};
     for_pairs(a, [&](const FourRows &f, auto for_lane) {
         const T *corner[2][2], *own[2][2];
         for (u32 dz = 0; dz < 2; dz++)
@@ -112,7 +118,7 @@ template <class T, bool SAMPLED> __device__ void decompose(const GlobalArguments
                     const T v = u[i / 2][i % 2][j], d = Real<T>::sub(v, w[j]);
                     if (details) details[row.node + x + j] = d;
                     if (row.coarse && (j == 0 || last)) {
-                        coarse[((u64)((row.z + 1) / 2) * a.coarse_n[1] + (row.y + 1) / 2) * a.coarse_n[2] + k + j] = v;
+                        if (coarse) coarse[((u64)((row.z + 1) / 2) * a.coarse_n[1] + (row.y + 1) / 2) * a.coarse_n[2] + k + j] = v;
                     } else {
                         const i32 q = quantize_detail(d, by);
                         a.symbols.put(next++, q);
@@ -237,44 +243,6 @@ template <class T> __device__ void join(const JoinArguments &a) {
     }
 }
 
-// Symbols of the coarsest array, differenced along all axes; the values stay in `fine`.
-template <class T> __device__ void quantize_coarsest(const GlobalArguments &a) {
-    const T *values = (const T *)a.fine;
-    const Step<T> by = *(const Step<T> *)a.step;
-    const u32 plane = a.n[1] * a.n[2], total = a.n[0] * plane;
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        const u32 z = i / plane, y = i / a.n[2] % a.n[1], x = i % a.n[2];
-        if (quantize_detail(values[i], by) == STORED) atomicOr(&a.state->coarsest_stored, 1u);
-        u32 sum = 0;
-        for (u32 k = 0; k < 8; k++) {
-            const u32 dz = k >> 2, dy = k >> 1 & 1, dx = k & 1;
-            if (z < dz || y < dy || x < dx) continue;
-            const u32 q = (u32)quantize_detail(values[i - dz * plane - dy * a.n[2] - dx], by);
-            sum += (dz + dy + dx) & 1 ? 0 - q : q;
-        }
-        a.symbols.put(i, (i32)sum);
-    }
-}
-
-// The coarsest array as the decoder has it, from values (encoder): the values when one of them is stored exactly.
-template <class T> __device__ void round_coarsest(const GlobalArguments &a) {
-    const Step<T> by = *(const Step<T> *)a.step;
-    const T *values = (const T *)a.fine;
-    T *result = (T *)a.result;
-    const u32 total = a.n[0] * a.n[1] * a.n[2];
-    const bool stored = a.state->coarsest_stored;
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x)
-        result[i] = stored ? values[i] : Real<T>::mul(whole<T>(quantize_detail(values[i], by)), by.step);
-}
-
-// The coarsest array from symbols that were summed along all axes (decoder); the sums stand in `wide`.
-template <class T> __device__ void dequantize_coarsest(const GlobalArguments &a) {
-    const Step<T> by = *(const Step<T> *)a.step;
-    const u32 total = a.n[0] * a.n[1] * a.n[2];
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x)
-        ((T *)a.result)[i] = Real<T>::mul(whole<T>((i32)a.symbols.wide[i]), by.step);
-}
-
 // Nodes that miss their tolerance in a frame whose chunks hold patches alone.
 template <class T> __device__ void find_missed(const MissedArguments &a) {
     const T *fine = (const T *)a.fine, *rebuilt = (const T *)a.rebuilt;
@@ -310,53 +278,13 @@ template <class T> __device__ void copy_box(const BoxArguments &a) {
     }
 }
 
-// Running sums of symbols, wrapping, in `wide`: along the last axis, a warp a row, or along another, a thread a column.
-__device__ void sum_last(const GlobalArguments &a) {
-    const u32 lane = threadIdx.x & 31, rows = a.n[0] * a.n[1], warps = gridDim.x * blockDim.x / 32;
-    for (u32 row = (blockIdx.x * blockDim.x + threadIdx.x) / 32; row < rows; row += warps) {
-        u32 *line = a.symbols.wide + (u64)row * a.n[2];
-        u32 carry = 0;
-        for (u32 x = 0; x < a.n[2]; x += 32) {
-            u32 v = x + lane < a.n[2] ? line[x + lane] : 0;
-            for (int by = 1; by < 32; by *= 2) {
-                const u32 low = __shfl_up_sync(FULL, v, by);
-                if (lane >= (u32)by) v += low;
-            }
-            v += carry;
-            carry = __shfl_sync(FULL, v, 31);
-            if (x + lane < a.n[2]) line[x + lane] = v;
-        }
-    }
-}
-// FIRST: the symbols are where they were put.
-template <bool FIRST> __device__ void sum_axis(const GlobalArguments &a, u32 outer, u32 n, u32 inner) {
-    constexpr u32 TOGETHER = 8;
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < outer * inner; i += gridDim.x * blockDim.x) {
-        const u64 line = (u64)(i / inner) * n * inner + i % inner;
-        u32 sum = 0;
-        for (u32 k = 0; k < n; k += TOGETHER) {
-            // all loads before the stores
-            u32 v[TOGETHER];
-#pragma unroll
-            for (u32 j = 0; j < TOGETHER; j++) {
-                const u64 at = line + (u64)min(k + j, n - 1) * inner;
-                v[j] = FIRST ? (u32)a.symbols.get(at) : a.symbols.wide[at];
-            }
-#pragma unroll
-            for (u32 j = 0; j < TOGETHER; j++)
-                if (k + j < n) a.symbols.wide[line + (u64)(k + j) * inner] = sum += v[j];
-        }
-    }
-}
-
-extern "C" __global__ void hybrid_sum_0(const GlobalArguments a) { sum_axis<true>(a, 1, a.n[0], a.n[1] * a.n[2]); }
-extern "C" __global__ void hybrid_sum_1(const GlobalArguments a) { sum_axis<false>(a, a.n[0], a.n[1], a.n[2]); }
-extern "C" __global__ void hybrid_sum_2(const GlobalArguments a) { sum_last(a); }
-extern "C" __global__ void hybrid_global_decompose_f32(const GlobalArguments a) { decompose<float, false>(a); }
-extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) { decompose<double, false>(a); }
-extern "C" __global__ void hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, true>(a); }
-extern "C" __global__ void hybrid_sample_decompose_f64(const GlobalArguments a) { decompose<double, true>(a); }
+extern "C" __global__ void hybrid_global_decompose_f32(const GlobalArguments a) { decompose<float, Source::OWN>(a); }
+extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) { decompose<double, Source::OWN>(a); }
+extern "C" __global__ void hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS>(a); }
+extern "C" __global__ void hybrid_sample_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS>(a); }
+extern "C" __global__ void hybrid_sample_level_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS_LEVEL>(a); }
 extern "C" __global__ void hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float>(a); }
+extern "C" __global__ void hybrid_sample_level_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS_LEVEL>(a); }
 extern "C" __global__ void hybrid_global_recompose_f64(const GlobalArguments a) { recompose<double>(a); }
 extern "C" __global__ void hybrid_spread_details_f32(const GlobalArguments a) { spread_details<float>(a); }
 extern "C" __global__ void hybrid_spread_details_f64(const GlobalArguments a) { spread_details<double>(a); }
@@ -364,12 +292,6 @@ extern "C" __global__ void hybrid_project_axis_f32(const AxisArguments a) { proj
 extern "C" __global__ void hybrid_project_axis_f64(const AxisArguments a) { project_axis<double>(a); }
 extern "C" __global__ void hybrid_join_f32(const JoinArguments a) { join<float>(a); }
 extern "C" __global__ void hybrid_join_f64(const JoinArguments a) { join<double>(a); }
-extern "C" __global__ void hybrid_quantize_coarsest_f32(const GlobalArguments a) { quantize_coarsest<float>(a); }
-extern "C" __global__ void hybrid_quantize_coarsest_f64(const GlobalArguments a) { quantize_coarsest<double>(a); }
-extern "C" __global__ void hybrid_round_coarsest_f32(const GlobalArguments a) { round_coarsest<float>(a); }
-extern "C" __global__ void hybrid_round_coarsest_f64(const GlobalArguments a) { round_coarsest<double>(a); }
-extern "C" __global__ void hybrid_dequantize_coarsest_f32(const GlobalArguments a) { dequantize_coarsest<float>(a); }
-extern "C" __global__ void hybrid_dequantize_coarsest_f64(const GlobalArguments a) { dequantize_coarsest<double>(a); }
 extern "C" __global__ void hybrid_find_missed_f32(const MissedArguments a) { find_missed<float>(a); }
 extern "C" __global__ void hybrid_find_missed_f64(const MissedArguments a) { find_missed<double>(a); }
 extern "C" __global__ void hybrid_scatter_f32(const ScatterArguments a) { scatter<float>(a); }

@@ -24,6 +24,7 @@ use crate::transform::hybrid::plan::Plan;
 use crate::volume::DType;
 use crate::{Basis, Element, Entropy, Params, Result, ToleranceMap};
 use arguments::{HybridState, Step};
+use cudarc::driver::{CudaStream, DeviceRepr};
 pub use decode::decode_frame;
 pub use decoders::HuffmanDecoder;
 pub use encode::{encode_frame, stage_times};
@@ -249,9 +250,24 @@ impl<T: Element> Hybrid<T> {
     ///
     /// # Safety
     /// As for [`Gpu::launch`].
-    unsafe fn launch<A: cudarc::driver::DeviceRepr>(
+    unsafe fn launch<A: DeviceRepr>(
         &self,
         gpu: &Gpu,
+        names: [&'static str; 2],
+        threads: usize,
+        arguments: &A,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_on(gpu, &gpu.stream, names, threads, arguments) }
+    }
+    /// The same on another stream.
+    ///
+    /// # Safety
+    /// As for [`Gpu::launch`].
+    unsafe fn launch_on<A: DeviceRepr>(
+        &self,
+        gpu: &Gpu,
+        stream: &CudaStream,
         [f32, f64]: [&'static str; 2],
         threads: usize,
         arguments: &A,
@@ -259,7 +275,7 @@ impl<T: Element> Hybrid<T> {
         let grid = threads.div_ceil(256).min(gpu.multiprocessors as usize * 16) as u32;
         let name = if T::DTYPE == DType::F32 { f32 } else { f64 };
         // SAFETY: the caller's promise.
-        unsafe { gpu.launch(name, grid, 256, 0, arguments) }
+        unsafe { gpu.launch_on(stream, name, grid, 256, 0, arguments) }
     }
 }
 
