@@ -101,20 +101,26 @@ template <class D> struct StreamDecoder {
         keep(any);
         if (!__any_sync(FULL, any != 0)) return;
 #pragma unroll
-        for (u32 k = 0; k < BATCH; k++) lists.symbols((entries[k] & ESCAPE) != 0, to + 32 * k);
+        for (u32 k = 0; k < BATCH; k++) {
+            const bool escaped = (entries[k] & ESCAPE) != 0;
+            // mostly a lane of one round
+            if (__any_sync(FULL, escaped)) lists.symbols(escaped, to + 32 * k);
+        }
     }
     // The symbols of a unit, 32 at a time. `to`: this lane's first node.
     template <bool RAW, class L> __device__ __forceinline__ void wide_rounds(u32 to, u32 left, const L &lookup, u32 width) {
-        const u32 *raw = RAW ? lists.raw : nullptr;
-        u32 bit = RAW ? lists.raw_at + lane * width : 0, entries[BATCH], bits[BATCH];
+        // a round takes `width` words of raw bits
+        const RawBits raw = RAW ? RawBits(lists.raw, lists.raw_at + lane * width, width) : RawBits();
+        const u32 *words = raw.words;
+        u32 entries[BATCH], bits[BATCH];
         i16 *symbols = q + to;
         const u32 end = to + left;
 #pragma unroll 1
         for (; left >= 32 * BATCH; left -= 32 * BATCH) {
             rans.advance();
-            if (RAW) fetch_ahead(raw + bit / 32 + RAW_AHEAD);
+            if (RAW) fetch_ahead(words + RAW_AHEAD);
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) bits[k] = RAW ? raw_bits(raw, bit + 32 * k * width, width) : 0;
+            for (u32 k = 0; k < BATCH; k++) bits[k] = RAW ? raw.next(words) : 0;
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
                 entries[k] = rans.get(lookup, true);
@@ -122,7 +128,6 @@ template <class D> struct StreamDecoder {
             }
             replace_escaped(entries, end - left);
             symbols += 32 * BATCH;
-            bit += 32 * BATCH * width;
         }
         if (left == 0) return;
         rans.advance();
@@ -132,7 +137,7 @@ template <class D> struct StreamDecoder {
             if (32 * k >= left) continue;
             const bool active = lane + 32 * k < left;
             const u32 entry = rans.get(lookup, active);
-            if (active) symbols[32 * k] = symbol<RAW>(entry, RAW ? raw_bits(raw, bit + 32 * k * width, width) : 0, width);
+            if (active) symbols[32 * k] = symbol<RAW>(entry, RAW ? raw.next(words) : 0, width);
             entries[k] = active ? entry : 0;
         }
         replace_escaped(entries, end - left);

@@ -120,3 +120,21 @@ template <class D> struct Lists {
 __device__ __forceinline__ u32 raw_bits(const u32 *raw, u32 bit, u32 width) {
     return __funnelshift_r(raw[bit / 32], raw[bit / 32 + 1], bit) & (u32)((1ull << width) - 1);
 }
+
+// The raw bits of a lane's nodes in a unit, one in each round of 32 nodes.
+struct RawBits {
+    // Where the first ones begin.
+    const u32 *words;
+    u32 shift, width, mask;
+    __device__ __forceinline__ RawBits() : words(nullptr), shift(0), width(0), mask(0) {}
+    __device__ __forceinline__ RawBits(const u32 *from, u32 bit, u32 width)
+        : words(from + bit / 32), shift(bit % 32), width(width), mask((1u << width) - 1) {
+        keep_global(words);
+    }
+    // Those at `at`, which moves on by a round.
+    __device__ __forceinline__ u32 next(const u32 *&at) const {
+        const u32 bits = __funnelshift_r(at[0], at[1], shift) & mask;
+        at += width;
+        return bits;
+    }
+};
