@@ -1,84 +1,73 @@
 // Global levels (n -> n / 2 + 1 nodes an axis, the even ones and the last), the projection's correction, and values that go
 // to single places.
-#include "hybrid.cuh"
+#include "hybrid_rows.cuh"
 
-// Rows of a level come by fours: two neighbours on each of the first two axes, the even ones and those behind them. All interpolate between the same four
-// rows of coarse nodes. A warp takes four rows, a lane two neighbouring nodes of each, x even and x + 1.
-struct FourRows {
-    // Of the first row, in pairs.
-    u32 kz, ky;
-};
-// Pairs of nodes that a warp takes of long rows.
-constexpr u32 STRETCH = 256;
-// The node of an axis at which coarse node k stands.
-__device__ __forceinline__ u32 fine_node(u32 k, u32 n) { return min(2 * k, n - 1); }
-// Whether node i is one of the coarse nodes.
-__device__ __forceinline__ bool is_coarse(u32 i, u32 n) { return !(i & 1) || i == n - 1; }
-
-// One of four rows.
-struct Row {
-    u32 z, y;
-    bool there, coarse_z, coarse_y, coarse;
-    // Index of its first node and of its first detail.
-    u32 node, detail;
-    __device__ __forceinline__ Row(const GlobalArguments &a, const FourRows &f, u32 dz, u32 dy) {
-        z = 2 * f.kz + dz, y = 2 * f.ky + dy;
-        there = z < a.n[0] && y < a.n[1];
-        coarse_z = is_coarse(z, a.n[0]), coarse_y = is_coarse(y, a.n[1]);
-        coarse = coarse_z && coarse_y;
-        node = (z * a.n[1] + y) * a.n[2];
-        detail = node - ((z + 1) / 2 * a.coarse_n[1] + (coarse_z ? (y + 1) / 2 : 0)) * a.coarse_n[2];
+// Four inner rows: symbols of 16 bits at once, others one by one.
+template <class T, Source SOURCE, class L>
+__device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const FourRows &f, const Step<T> &by, const L &for_lane) {
+    const Values<T, SOURCE> values = {a};
+    const u32 z = 2 * f.kz, y = 2 * f.ky, width = a.n[2];
+    const T *own[4], *corner[4];
+    i16 *symbols[4];
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        own[i] = values.row(z + i / 2, y + i % 2);
+        corner[i] = values.row(z + i / 2 * 2, y + i % 2 * 2);
+        symbols[i] = a.symbols.narrow + Row(a, f, i / 2, i % 2).detail;
     }
-};
-
-// The coarse values that a lane's nodes lie between: c[z][y][x].
-template <class T> struct Cube {
-    T c[2][2][2];
-    // The interpolant at nodes x and x + 1 of a row; `last`: x + 1 is coarse.
-    __device__ __forceinline__ void interpolate(const Row &row, u32 dz, u32 dy, bool last, T (&w)[2]) const {
-        T line[2];
+    T *coarse = (T *)a.coarse;
+    if (coarse) coarse += ((u64)f.kz * a.coarse_n[1] + f.ky) * a.coarse_n[2];
+    for_lane([&](u32 k) {
+        const bool last = 2 * k + 2 == width;
+        const u32 at[2] = {values.node(2 * k, 2), values.node(2 * k + 1, 2)}, behind = last ? at[1] : values.node(2 * k + 2, 2);
+        Cube<T> cube;
+        T u[4][2], w[4][2];
 #pragma unroll
-        for (u32 x = 0; x < 2; x++) {
-            T column[2];
-#pragma unroll
-            for (u32 y = 0; y < 2; y++) column[y] = dz == 0 ? c[0][y][x] : row.coarse_z ? c[1][y][x] : midpoint(c[0][y][x], c[1][y][x]);
-            line[x] = dy == 0 ? column[0] : row.coarse_y ? column[1] : midpoint(column[0], column[1]);
+        for (u32 i = 0; i < 4; i++) {
+            u[i][0] = own[i][at[0]], u[i][1] = own[i][at[1]];
+            cube.c[i / 2][i % 2][0] = corner[i][at[0]];
+            cube.c[i / 2][i % 2][1] = corner[i][behind];
         }
-        w[0] = line[0];
-        w[1] = last ? line[1] : midpoint(line[0], line[1]);
-    }
-};
-
-// Calls f(four rows, coarse index of x) for all pairs of nodes of the level; a warp's lanes take neighbouring ones.
-template <class F> __device__ __forceinline__ void for_pairs(const GlobalArguments &a, F f) {
-    const u32 lane = threadIdx.x & 31, warps = gridDim.x * blockDim.x / 32;
-    const u32 pairs = (a.n[2] + 1) / 2, across = (a.n[1] + 1) / 2, stretches = (pairs + STRETCH - 1) / STRETCH;
-    const u32 total = (a.n[0] + 1) / 2 * across * stretches;
-    for (u32 task = (blockIdx.x * blockDim.x + threadIdx.x) / 32; task < total; task += warps) {
-        const u32 rows = task / stretches, first = (task - rows * stretches) * STRETCH, end = min(first + STRETCH, pairs), kz = rows / across;
-        f(FourRows{kz, rows - kz * across}, [&](auto pair) {
-            for (u32 k = first + lane; k < end; k += 32) pair(k);
-        });
-    }
+        cube.interpolate(last, w);
+        i32 q[4][2];
+        u32 widest = 0;
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+#pragma unroll
+            for (u32 j = 0; j < 2; j++) {
+                if (i + j == 0) continue;
+                // what is no number has 0 here too
+                const i32 rounded = round_to_int(Real<T>::mul(Real<T>::sub(u[i][j], w[i][j]), by.inverse));
+                q[i][j] = i == 0 && last ? 0 : rounded;
+                widest = max(widest, (u32)(q[i][j] + 32767));
+            }
+        }
+        if (widest > 65534) {
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+#pragma unroll
+                for (u32 j = 0; j < 2; j++) {
+                    if (i + j == 0 || (i == 0 && last)) continue;
+                    q[i][j] = quantize_detail(Real<T>::sub(u[i][j], w[i][j]), by);
+                    if (q[i][j] == STORED) atomicOr(&a.state->refused, COARSE_STORED);
+                    if (Symbols::fits(q[i][j])) continue;
+                    a.symbols.wide[symbols[i] - a.symbols.narrow + (i > 0 ? 2 * k + j : k)] = Symbols::zigzag(q[i][j]);
+                    q[i][j] = EXACT;
+                }
+            }
+        }
+        if (!last) symbols[0][k] = (i16)q[0][1];
+#pragma unroll
+        for (u32 i = 1; i < 4; i++) {
+            symbols[i][2 * k] = (i16)q[i][0];
+            symbols[i][2 * k + 1] = (i16)q[i][1];
+        }
+        if (coarse) {
+            coarse[k] = u[0][0];
+            if (last) coarse[k + 1] = u[0][1];
+        }
+    });
 }
-
-// Where the values of the level stand: in an array of their own; as the coarse nodes of the blocks of a finer one; as the coarse nodes of
-// the level of those.
-enum class Source { OWN, BLOCKS, BLOCKS_LEVEL };
-template <class T, Source SOURCE> struct Values {
-    const GlobalArguments &a;
-    __device__ __forceinline__ u32 node(u32 i, u32 axis) const {
-        if (SOURCE == Source::OWN) return i;
-        const u32 n = a.sampled_n[axis];
-        if (SOURCE == Source::BLOCKS_LEVEL) i = fine_node(i, (n + BLOCK - 1) / BLOCK * COARSE);
-        const u32 block = i / COARSE, at = i - COARSE * block;
-        return min(BLOCK * block + (at < 4 ? 2 * at : 7), n - 1);
-    }
-    __device__ __forceinline__ const T *row(u32 z, u32 y) const {
-        const u32 *n = SOURCE == Source::OWN ? a.n : a.sampled_n;
-        return (const T *)a.fine + ((u64)node(z, 0) * n[1] + node(y, 1)) * n[2];
-    }
-};
 
 // `coarse` is null where the next level has its values from elsewhere.
 template <class T, Source SOURCE> __device__ void decompose(const GlobalArguments &a) {
@@ -86,6 +75,7 @@ template <class T, Source SOURCE> __device__ void decompose(const GlobalArgument
     const Step<T> by = *(const Step<T> *)a.step;
     const Values<T, SOURCE> values = {a};
     for_pairs(a, [&](const FourRows &f, auto for_lane) {
+        if (f.inner(a) && !details) return decompose_inner<T, SOURCE>(a, f, by, for_lane);
         const T *corner[2][2], *own[2][2];
         for (u32 dz = 0; dz < 2; dz++)
             for (u32 dy = 0; dy < 2; dy++) {
@@ -154,11 +144,61 @@ template <class T> struct __align__(2 * sizeof(T)) Pair {
     T first, second;
 };
 
+// Four inner rows.
+template <class T, class L>
+__device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const FourRows &f, const Step<T> &by, const L &for_lane) {
+    const u32 width = a.n[2];
+    const T *corner[4];
+    const i16 *symbols[4];
+    Pair<T> *to[4];
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        const Row row(a, f, i / 2, i % 2);
+        corner[i] = (const T *)a.coarse + ((u64)(f.kz + i / 2) * a.coarse_n[1] + f.ky + i % 2) * a.coarse_n[2];
+        symbols[i] = a.symbols.narrow + row.detail;
+        to[i] = (Pair<T> *)((T *)a.result + row.node);
+    }
+    for_lane([&](u32 k) {
+        const bool last = 2 * k + 2 == width;
+        Cube<T> cube;
+        i32 q[4][2], least = 0;
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            cube.c[i / 2][i % 2][0] = corner[i][k];
+            cube.c[i / 2][i % 2][1] = corner[i][k + 1];
+            q[i][0] = i > 0 ? symbols[i][2 * k] : 0;
+            q[i][1] = i > 0 ? symbols[i][2 * k + 1] : last ? 0 : symbols[i][k];
+        }
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) least = min(least, q[i / 2][i % 2]);
+        if (least == EXACT) {
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+#pragma unroll
+                for (u32 j = 0; j < 2; j++) {
+                    if (q[i][j] != EXACT) continue;
+                    q[i][j] = a.symbols.get_wide(symbols[i] - a.symbols.narrow + (i > 0 ? 2 * k + j : k));
+                    if (q[i][j] == STORED) {
+                        atomicOr(&a.state->refused, COARSE_STORED);
+                        q[i][j] = 0;
+                    }
+                }
+            }
+        }
+        T w[4][2];
+        cube.interpolate(last, w);
+#pragma unroll
+        for (u32 i = 0; i < 4; i++)
+            to[i][k] = {Real<T>::fma((T)q[i][0], by.step, w[i][0]), Real<T>::fma((T)q[i][1], by.step, w[i][1])};
+    });
+}
+
 template <class T> __device__ void recompose(const GlobalArguments &a) {
     const T *coarse = (const T *)a.coarse;
     T *result = (T *)a.result;
     const Step<T> by = *(const Step<T> *)a.step;
     for_pairs(a, [&](const FourRows &f, auto for_lane) {
+        if (f.inner(a)) return recompose_inner(a, f, by, for_lane);
         const T *corner[2][2];
         for (u32 dz = 0; dz < 2; dz++)
             for (u32 dy = 0; dy < 2; dy++) {
@@ -283,7 +323,7 @@ extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) 
 extern "C" __global__ void hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS>(a); }
 extern "C" __global__ void hybrid_sample_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS>(a); }
 extern "C" __global__ void hybrid_sample_level_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS_LEVEL>(a); }
-extern "C" __global__ void hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float>(a); }
+extern "C" __global__ void __launch_bounds__(256, 3) hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float>(a); }
 extern "C" __global__ void hybrid_sample_level_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS_LEVEL>(a); }
 extern "C" __global__ void hybrid_global_recompose_f64(const GlobalArguments a) { recompose<double>(a); }
 extern "C" __global__ void hybrid_spread_details_f32(const GlobalArguments a) { spread_details<float>(a); }
