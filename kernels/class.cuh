@@ -149,7 +149,9 @@ struct CoderArguments {
     // What a lane should have: see Split in codec/entropy/class/chunk.rs.
     u32 bits_per_lane, nodes_per_lane[2], least_bits_per_lane[2];
     // So many of the tables of symbols stand in the decoder's shared memory by their slots, the others by their tokens.
-    u32 tables_by_slots, unused;
+    u32 tables_by_slots;
+    // So many warps share a tile when forms are chosen; more than one only where every tile has all slots that are ever asked for.
+    u32 warps_of_tile;
 };
 
 // From the code of a chunk: up to 16 lanes of one stream, then streams of 32.

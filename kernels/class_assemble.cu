@@ -29,14 +29,17 @@ __device__ __forceinline__ void copy(u16 *to, const u16 *from, u32 count) {
     }
 }
 
+// Words of raw bits that a block puts together at a time. Eight nodes that begin before them or end behind them reach into a margin.
+constexpr u32 WINDOW = 2048, MARGIN = 8;
+
 // Units that a block looks at together.
 struct Part {
     // Of each: first node / 8, nodes, raw bits a node, and from what token on an exact node's delta is listed.
     uint4 units[THREADS];
     // Raw bits and listed values of all units before each.
     u32 bits[THREADS + 1], exact[THREADS + 1];
-    // The bits that do not fill a word.
-    u32 held;
+    // A window of the raw bits; zero but for the bits of the part before that do not fill a word, in the first word.
+    u32 window[MARGIN + WINDOW + MARGIN];
 };
 // In place of the listed tokens of a unit of quantized nodes; in a unit of exact nodes without a list.
 constexpr u32 QUANTIZED = 0;
@@ -69,52 +72,77 @@ template <class D> struct Lists {
         __syncthreads();
     }
 
-    // Up to 32 raw bits of a unit of quantized nodes, from `node` on without its first `skip` bits, behind `have` others.
-    __device__ __forceinline__ u32 quantized(const uint4 &unit, u32 node, u32 skip, u32 &have) const {
-        constexpr u32 BATCH = 4;
-        const i16 *q = a.q + 8 * (u64)unit.x;
-        const u32 mask = (1u << unit.z) - 1;
-        u64 word = 0;
-        for (; node < unit.y && have < 32; node += BATCH) {
-            i16 value[BATCH];
+    // Adds bits to the window, from bit `at` of it on: at most 64, and the others are zero.
+    __device__ __forceinline__ void put(i32 at, u64 bits) const {
+        u32 *to = part.window + (i32)MARGIN + (at >> 5);
+        const u32 low = (u32)bits, high = (u32)(bits >> 32);
+        const u32 words[3] = {low << (at & 31), __funnelshift_l(low, high, at), __funnelshift_l(high, 0, at)};
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) value[k] = node + k < unit.y ? q[node + k] : 0;
+        for (u32 k = 0; k < 3; k++)
+            if (words[k]) atomicOr(to + k, words[k]);
+    }
+    // The low bits of zigzag(q) of two nodes, in two halves; `mask`: which.
+    static __device__ __forceinline__ u32 low_bits(u32 pair, u32 mask) {
+#ifdef BLOCKMGARD_EMULATOR
+        const u32 signs = (pair >> 15 & 0x00010001) * 0xffff;
+#else
+        u32 signs;
+        asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(signs) : "r"(pair));
+#endif
+        return (((pair << 1) & 0xfffefffe) ^ signs) & mask;
+    }
+    // The raw bits, at most 8 of a node, of a unit of quantized nodes that reach into the window, eight nodes a lane; `base`: its first bit there.
+    __device__ __forceinline__ void quantized(const uint4 &unit, i32 base) const {
+        const u32 width = unit.z, mask = ((1u << width) - 1) * 0x00010001;
+        const i32 of_eight = 8 * (i32)width;
+        const u32 first = base < 0 ? (u32)-base / of_eight : 0;
+        const uint4 *from = (const uint4 *)a.q + unit.x;
+        for (u32 i = first + (threadIdx.x & 31); 8 * i < unit.y; i += 32) {
+            const i32 at = base + (i32)i * of_eight;
+            if (at >= 32 * (i32)WINDOW) break;
+            const uint4 eight = from[i];
+            u32 pairs[4] = {eight.x, eight.y, eight.z, eight.w};
+            if (8 * i + 8 > unit.y) {
+                // what stands behind the unit is nobody's
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) {
-                word |= (u64)((zigzag(value[k]) & mask) >> skip) << have;
-                have += node + k < unit.y ? unit.z - skip : 0;
-                skip = 0;
+                for (u32 k = 0; k < 4; k++) {
+                    const u32 node = 8 * i + 2 * k;
+                    pairs[k] = node + 1 < unit.y ? pairs[k] : node < unit.y ? pairs[k] & 0xffff : 0;
+                }
             }
+#pragma unroll
+            for (u32 k = 0; k < 4; k++) pairs[k] = low_bits(pairs[k], mask);
+#pragma unroll
+            for (u32 k = 0; k < 4; k++) pairs[k] = (pairs[k] | pairs[k] >> (16 - width)) & ((1u << 2 * width) - 1);
+            const u32 low = pairs[0] | pairs[1] << 2 * width, high = pairs[2] | pairs[3] << 2 * width;
+            put(at, low | (u64)high << 4 * width);
         }
-        return (u32)word;
     }
-    // The same of a unit of exact nodes.
-    __device__ __forceinline__ u32 exact(const uint4 &unit, u32 node, u32 skip, u32 &have) const {
+    // The same of a unit of exact nodes, a node a lane.
+    __device__ __forceinline__ void exact(const uint4 &unit, i32 base) const {
         const D *delta = (const D *)a.delta + 8 * (u64)unit.x;
-        u32 word = 0;
-        for (; node < unit.y && have < 32; node++) {
-            const D value = unit.z < 8 * sizeof(D) ? delta[node] & (((D)1 << unit.z) - 1) : delta[node];
-            word |= (u32)(value >> skip) << have;
-            have += unit.z - skip;
-            skip = 0;
+        const u32 first = base < 0 ? (u32)-base / unit.z : 0;
+        for (u32 i = first + (threadIdx.x & 31); i < unit.y; i += 32) {
+            const i32 at = base + (i32)(i * unit.z);
+            if (at >= 32 * (i32)WINDOW) break;
+            put(at, unit.z < 8 * sizeof(D) ? delta[i] & (((D)1 << unit.z) - 1) : delta[i]);
         }
-        return word;
     }
-    // `count` raw bits of the part, at most 32, from bit `at` on.
-    __device__ u32 bits(u32 at, u32 count, u32 units) const {
+    // The raw bits of the part that reach into the window, a warp a unit; `from`: those before the window, `pending` before the part.
+    __device__ void fill(u32 from, u32 pending, u32 units) const {
         u32 unit = 0;
-        for (u32 end = units; end - unit > 1;) {
+        for (u32 end = from > pending ? units : 1; end - unit > 1;) {
             const u32 middle = (unit + end) / 2;
-            (part.bits[middle] <= at ? unit : end) = middle;
+            (part.bits[middle] <= from - pending ? unit : end) = middle;
         }
-        u32 word = 0;
-        for (u32 have = 32 - count; have < 32; unit++) {
+        for (unit += threadIdx.x / 32; unit < units; unit += THREADS / 32) {
+            const i32 base = (i32)(part.bits[unit] + pending - from);
+            if (base >= 32 * (i32)WINDOW) break;
             const uint4 of = part.units[unit];
             if (of.z == 0) continue;
-            const u32 bit = at + have - (32 - count) - part.bits[unit], node = bit / of.z, skip = bit - node * of.z;
-            word |= of.w == QUANTIZED ? quantized(of, node, skip, have) : exact(of, node, skip, have);
+            if (of.w == QUANTIZED) quantized(of, base);
+            else exact(of, base);
         }
-        return word >> (32 - count);
     }
     // The listed values of the part, a warp a unit.
     __device__ void values(u16 *out, u32 units) const {
@@ -146,31 +174,40 @@ template <class D> __device__ void put_lists(const CoderArguments &a, Part &part
     // Words of 32 bits where 4 bytes divide; the first half of the first one may be someone else's.
     const bool apart = (u64)raw >> 1 & 1;
     u32 *words = (u32 *)(raw - apart), *const start = words;
+    u32 *const window = part.window + MARGIN;
     u32 pending = apart ? 16 : 0;
-    if (threadIdx.x == 0) part.held = 0;
     for (; first < end; first += THREADS) {
         const u32 units = min(end - first, THREADS);
         lists.take_in(threadIdx.x < units ? a.records[first + threadIdx.x] : UnitRecord{0, 0, 0, 0}, units);
-        const u32 total = part.bits[units], count = (pending + total) / 32, rest = (pending + total) % 32, held = part.held;
-        for (u32 w = threadIdx.x; w < count; w += THREADS) {
-            const u32 word = w > 0 ? lists.bits(32 * w - pending, 32, units) : held | lists.bits(0, 32 - pending, units) << pending;
-            if (apart && words + w == start) raw[0] = (u16)(word >> 16);
-            else words[w] = word;
-        }
-        lists.values(exact, units);
+        if (part.exact[units] > 0) lists.values(exact, units);
         exact += sizeof(D) / 2 * part.exact[units];
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            if (count > 0) part.held = rest > 0 ? lists.bits(32 * count - pending, rest, units) : 0;
-            else if (total > 0) part.held = held | lists.bits(0, total, units) << pending;
+        const u32 bits = pending + part.bits[units];
+        for (u32 from = 0; from < bits; from += 32 * WINDOW) {
+            lists.fill(from, pending, units);
+            __syncthreads();
+            const u32 count = min((bits - from) / 32, WINDOW);
+            for (u32 w = threadIdx.x; w < count; w += THREADS) {
+                const u32 word = window[w];
+                if (apart && words + w == start) raw[0] = (u16)(word >> 16);
+                else words[w] = word;
+                window[w] = 0;
+            }
+            if (threadIdx.x < MARGIN) part.window[threadIdx.x] = window[WINDOW + threadIdx.x] = 0;
+            // the bits that are left over come first in the next window
+            if (threadIdx.x == 0 && 0 < count && count < WINDOW) {
+                window[0] = window[count];
+                window[count] = 0;
+            }
+            words += count;
+            __syncthreads();
         }
-        words += count;
-        pending = rest;
-        __syncthreads();
+        pending = bits % 32;
     }
     if (threadIdx.x > 0) return;
-    if (pending > 0 && !(apart && words == start)) *(u16 *)words = (u16)part.held;
-    if (pending > 16) ((u16 *)words)[1] = (u16)(part.held >> 16);
+    const u32 rest = window[0];
+    if (pending > 0 && !(apart && words == start)) *(u16 *)words = (u16)rest;
+    if (pending > 16) ((u16 *)words)[1] = (u16)(rest >> 16);
+    window[0] = 0;
 }
 
 __device__ __forceinline__ void put_size(u16 *&out, u32 size, bool wide) {
@@ -191,6 +228,7 @@ __device__ __forceinline__ void finish_chunks(const CoderArguments &a) {
 template <class D> __device__ void assemble(const CoderArguments &a) {
     __shared__ Part part;
     if (a.totals[1] > a.capacity) return;
+    for (u32 i = threadIdx.x; i < MARGIN + WINDOW + MARGIN; i += THREADS) part.window[i] = 0;
     finish_chunks(a);
     const u32 lane = threadIdx.x & 31, count = (u32)a.totals[0];
     for (u32 s = blockIdx.x; s < count; s += gridDim.x) {

@@ -19,16 +19,16 @@ template <class D> struct StreamDecoder {
         : a(a), memory(memory), lists(lists),
           rans(words_of(a, stream, lanes), stream.words, state_of(a, stream, lanes, lane), memory.base, memory.mine, lane), lanes(lanes),
           lane(lane), q(a.q) {
-        lists.escapes = words_of(a, stream, lanes) + stream.words;
-        lists.exact = lists.escapes + stream.escapes;
-        lists.escapes_left = stream.escapes;
-        lists.exact_left = stream.exact;
-        lists.broken = false;
-        const u16 *bits = lists.exact + stream.exact * (u32)(sizeof(D) / 2);
+        const u16 *escapes = words_of(a, stream, lanes) + stream.words, *exact = escapes + stream.escapes;
+        const u16 *bits = exact + stream.exact * (u32)(sizeof(D) / 2);
         const u32 skew = (u32)((u64)bits >> 1 & 1);
-        lists.raw = (const u32 *)(bits - skew);
-        lists.raw_at = 16 * skew;
-        lists.raw_end = lists.raw_at + 8 * stream.raw;
+        lists.change([&] {
+            lists.escapes = escapes, lists.exact = exact;
+            lists.escapes_left = stream.escapes, lists.exact_left = stream.exact;
+            lists.raw = (const u32 *)(bits - skew);
+            lists.raw_at = 16 * skew, lists.raw_end = 16 * skew + 8 * stream.raw;
+            lists.broken = 0;
+        });
     }
     static __device__ __forceinline__ const u16 *words_of(const CoderArguments &a, const Stream &stream, u32 lanes) {
         return (const u16 *)(a.output + stream.first_word) + 2 * lanes;
@@ -41,7 +41,7 @@ template <class D> struct StreamDecoder {
     // Whether so many raw bits are left; if not, the stream is broken.
     __device__ __forceinline__ bool has_raw(u32 len, u32 width) {
         const bool has = len * width <= lists.raw_end - lists.raw_at;
-        if (!has) lists.broken = true;
+        if (!has) lists.give_up();
         return has;
     }
 
@@ -101,20 +101,26 @@ template <class D> struct StreamDecoder {
         keep(any);
         if (!__any_sync(FULL, any != 0)) return;
 #pragma unroll
-        for (u32 k = 0; k < BATCH; k++) lists.symbols((entries[k] & ESCAPE) != 0, to + 32 * k);
+        for (u32 k = 0; k < BATCH; k++) {
+            const bool escaped = (entries[k] & ESCAPE) != 0;
+            // mostly a lane of one round
+            if (__any_sync(FULL, escaped)) lists.symbols(escaped, to + 32 * k);
+        }
     }
     // The symbols of a unit, 32 at a time. `to`: this lane's first node.
     template <bool RAW, class L> __device__ __forceinline__ void wide_rounds(u32 to, u32 left, const L &lookup, u32 width) {
-        const u32 *raw = RAW ? lists.raw : nullptr;
-        u32 bit = RAW ? lists.raw_at + lane * width : 0, entries[BATCH], bits[BATCH];
+        // a round takes `width` words of raw bits
+        const RawBits raw = RAW ? RawBits(lists.raw, lists.raw_at + lane * width, width) : RawBits();
+        const u32 *words = raw.words;
+        u32 entries[BATCH], bits[BATCH];
         i16 *symbols = q + to;
         const u32 end = to + left;
 #pragma unroll 1
         for (; left >= 32 * BATCH; left -= 32 * BATCH) {
             rans.advance();
-            if (RAW) fetch_ahead(raw + bit / 32 + RAW_AHEAD);
+            if (RAW) fetch_ahead(words + RAW_AHEAD);
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) bits[k] = RAW ? raw_bits(raw, bit + 32 * k * width, width) : 0;
+            for (u32 k = 0; k < BATCH; k++) bits[k] = RAW ? raw.next(words) : 0;
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
                 entries[k] = rans.get(lookup, true);
@@ -122,7 +128,6 @@ template <class D> struct StreamDecoder {
             }
             replace_escaped(entries, end - left);
             symbols += 32 * BATCH;
-            bit += 32 * BATCH * width;
         }
         if (left == 0) return;
         rans.advance();
@@ -132,7 +137,7 @@ template <class D> struct StreamDecoder {
             if (32 * k >= left) continue;
             const bool active = lane + 32 * k < left;
             const u32 entry = rans.get(lookup, active);
-            if (active) symbols[32 * k] = symbol<RAW>(entry, RAW ? raw_bits(raw, bit + 32 * k * width, width) : 0, width);
+            if (active) symbols[32 * k] = symbol<RAW>(entry, RAW ? raw.next(words) : 0, width);
             entries[k] = active ? entry : 0;
         }
         replace_escaped(entries, end - left);
@@ -172,7 +177,7 @@ template <class D> struct StreamDecoder {
         if (!has_raw(len, task.raw())) return;
         if (task.by_slots()) rounds<true>(start, len, by_slots, task.raw());
         else rounds<true>(start, len, by_tokens, task.raw());
-        lists.raw_at += len * task.raw();
+        lists.take_raw(len * task.raw());
     }
     // An entry of any table.
     __device__ __forceinline__ u32 entry_of(u32 table, bool active) {
@@ -185,10 +190,11 @@ template <class D> struct StreamDecoder {
         const u32 table = task.table(), width = table == PLAIN ? a.bits : task.shift();
         const bool coded = table != ALL_EQUAL && table != PLAIN;
         if ((coded && table >= a.tables.symbol_tables) || (table != PLAIN && width >= a.bits)) {
-            lists.broken = true;
+            lists.give_up();
             return;
         }
         if (!has_raw(len, width)) return;
+        D *const deltas = lists.delta;
         for (u32 first = 0; first < len; first += lanes) {
             const u32 i = first + lane;
             const bool active = lane < lanes && i < len;
@@ -203,13 +209,13 @@ template <class D> struct StreamDecoder {
                 const D listed = lists.exact_value(escaped);
                 if (escaped) value = listed;
             }
-            if (__any_sync(FULL, value != (D)value)) lists.broken = true;
+            if (__any_sync(FULL, value != (D)value)) lists.give_up();
             if (active) {
                 q[start + i] = EXACT;
-                lists.delta[start + i] = (D)value;
+                deltas[start + i] = (D)value;
             }
         }
-        lists.raw_at += len * width;
+        lists.take_raw(len * width);
     }
     // Units start at multiples of 16 bytes, and what lies between them is nobody's.
     __device__ __forceinline__ void zeros(u32 start, u32 len) {
@@ -222,8 +228,7 @@ template <class D> struct StreamDecoder {
     __device__ __forceinline__ void tile(u64 start, u32 unit_count) {
         classes(unit_count);
         q = a.q + start;
-        lists.q = q;
-        lists.delta = (D *)a.delta + start;
+        lists.change([&] { lists.q = q, lists.delta = (D *)a.delta + start; });
         // 32 units at a time, one a lane
 #pragma unroll 1
         for (u32 begin = 0; begin < unit_count; begin += 32) {
@@ -253,7 +258,7 @@ template <class D> struct StreamDecoder {
     // Whether every part was used up and every lane is back at its start.
     __device__ __forceinline__ bool finished() {
         const u32 left = lists.raw_end - lists.raw_at;
-        bool good = !lists.broken && rans.used_up() && lists.escapes_left == 0 && lists.exact_left == 0 && left < 16;
+        bool good = lists.broken == 0 && rans.used_up() && lists.escapes_left == 0 && lists.exact_left == 0 && left < 16;
         if (good && left > 0) good = raw_bits(lists.raw, lists.raw_at, left) == 0;
         return __all_sync(FULL, good && (lane >= lanes || rans.state == STATE_MIN));
     }
@@ -299,7 +304,8 @@ template <class D> __device__ void decode_streams(const CoderArguments &a) {
     memory.fill(a);
     __syncthreads();
     const u32 lane = threadIdx.x & 31;
-    Lists<D> lists = {a.q, (D *)a.delta, nullptr, nullptr, nullptr, 0, 0, 0, 0, (1u << lane) - 1, false};
+    Lists<D> &lists = *(Lists<D> *)memory.lists(a.slots);
+    static_assert(sizeof(Lists<D>) <= LISTS_BYTES, "room of the lists");
     SortedStreams streams(a);
     for (u32 s; streams.take(s);) {
         const Stream stream = a.streams[s];
@@ -314,7 +320,7 @@ template <class D> __device__ void decode_streams(const CoderArguments &a) {
         const u32 first = stream_tile(chunk, stream.index);
         u64 start = a.tiles[first].start;
         u32 shapes = 0, loaded = NONE, unit_count = 0;
-        for (u32 t = first; t < end && !lists.broken; t++) {
+        for (u32 t = first; t < end && lists.broken == 0; t++) {
             // the shapes of the next 32 tiles
             if ((t - first) % 32 == 0) shapes = a.tiles[min(t + lane, end - 1)].shape;
             const u32 shape = __shfl_sync(FULL, shapes, t - first);

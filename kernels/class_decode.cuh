@@ -22,14 +22,19 @@ struct Task {
 constexpr u32 UNIT_BITS = 10;
 constexpr u32 UNIT_MASK = (1u << UNIT_BITS) - 1;
 
+// Escapes by which the decoder asks ahead for them.
+constexpr u32 ESCAPES_AHEAD = 32;
+// What the lists of a warp take, `Lists` below.
+constexpr u32 LISTS_BYTES = 64;
+
 // Shared memory of a block: see `decoder_block` in codec/backend/cuda/pyramid/coder.rs.
 struct Memory {
     char *base;
     u32 *slots, *entries, *tasks;
     u8 *tokens;
     ClassTables classes;
-    // Where this warp's part starts: its window, its units and what to do with them, and the group of the last class of each slot
-    // (0 in place of a slot that does not exist).
+    // Where this warp's part starts: its window, its units and what to do with them, the group of the last class of each slot
+    // (0 in place of a slot that does not exist), and its lists.
     u32 mine, unit_count;
 
     __device__ __forceinline__ Memory(const CoderArguments &a, char *memory) : base(memory) {
@@ -42,12 +47,13 @@ struct Memory {
         classes = {starts, class_tokens};
         tasks = (u32 *)(class_tokens + CLASS_GROUPS * CLASS_GROUPS * (PROB_SUM / ClassTables::PIECE));
         unit_count = (a.units_in_tile + 3) / 4 * 4;
-        const u32 of_warp = sizeof(u16) * WINDOW + 12 * unit_count + (a.slots + 16) / 16 * 16;
+        const u32 of_warp = sizeof(u16) * WINDOW + 12 * unit_count + (a.slots + 16) / 16 * 16 + LISTS_BYTES;
         mine = (u32)((char *)(tasks + ClassTables::TOKENS) - memory) + threadIdx.x / 32 * of_warp;
     }
     __device__ __forceinline__ uint2 *units() const { return (uint2 *)(base + mine + sizeof(u16) * WINDOW); }
     __device__ __forceinline__ u32 *unit_tasks() const { return (u32 *)(units() + unit_count); }
     __device__ __forceinline__ u8 *last() const { return (u8 *)(unit_tasks() + unit_count); }
+    __device__ __forceinline__ void *lists(u32 slots) const { return last() + (slots + 16) / 16 * 16; }
     // Copies what all warps share.
     __device__ void fill(const CoderArguments &a) {
         const auto copy = [](void *to, const void *from, u32 bytes) {
@@ -76,7 +82,8 @@ struct Memory {
     }
 };
 
-// What stands behind the words of a stream: symbols and values by which lanes replace those that they escaped from, raw bits.
+// What stands behind the words of a stream: symbols and values by which lanes replace those that they escaped from, raw bits. In shared
+// memory, one for a warp: lane 0 writes what all lanes read.
 template <class D> struct Lists {
     // Where the symbols and deltas of the tile go.
     i16 *q;
@@ -85,38 +92,81 @@ template <class D> struct Lists {
     // Raw bits in words, from a place that 4 bytes divide; the next bit, and one past the last, counted from there.
     const u32 *raw;
     u32 raw_at, raw_end;
-    u32 escapes_left, exact_left, below;
-    bool broken;
+    u32 escapes_left, exact_left;
+    u32 broken;
 
+    // Lane 0 changes what the others have read.
+    template <class F> __device__ __forceinline__ void change(F by) {
+        __syncwarp();
+        if ((threadIdx.x & 31) == 0) by();
+        __syncwarp();
+    }
+    __device__ __forceinline__ void give_up() {
+        change([&] { broken = 1; });
+    }
+    __device__ __forceinline__ void take_raw(u32 bits) {
+        change([&] { raw_at += bits; });
+    }
     // Of the lanes that ask: the next exact values.
     __device__ __noinline__ D exact_value(bool asks) {
-        const u32 mask = __ballot_sync(FULL, asks), index = __popc(mask & below), count = __popc(mask);
+        const u32 mask = __ballot_sync(FULL, asks), index = __popc(mask & ((1u << (threadIdx.x & 31)) - 1)), count = __popc(mask);
+        const u16 *from = exact;
+        keep_global(from);
+        const u32 left = exact_left;
         D value = 0;
         constexpr u32 PIECES = sizeof(D) / 2;
-        if (asks && index < exact_left) {
-            for (u32 k = 0; k < PIECES; k++) value |= (D)exact[index * PIECES + k] << (16 * k);
+        if (asks && index < left) {
+            for (u32 k = 0; k < PIECES; k++) value |= (D)from[index * PIECES + k] << (16 * k);
         }
-        broken |= count > exact_left;
-        exact_left -= min(count, exact_left);
-        exact += PIECES * count;
+        change([&] {
+            broken |= count > left;
+            exact_left = left - min(count, left);
+            exact = from + PIECES * count;
+        });
         return value;
     }
     // Of the lanes that escaped: their symbols; an exact one's delta goes to its place.
     __device__ __noinline__ void symbols(bool escaped, u32 to) {
-        const u32 mask = __ballot_sync(FULL, escaped), index = __popc(mask & below), count = __popc(mask);
-        const i16 symbol = escaped && index < escapes_left ? (i16)escapes[index] : 0;
-        broken |= count > escapes_left;
-        escapes_left -= min(count, escapes_left);
-        escapes += count;
-        if (escaped) q[to] = symbol;
+        const u32 mask = __ballot_sync(FULL, escaped), index = __popc(mask & ((1u << (threadIdx.x & 31)) - 1)), count = __popc(mask);
+        const u16 *from = escapes;
+        keep_global(from);
+        i16 *put = q;
+        keep_global(put);
+        const u32 left = escapes_left;
+        const i16 symbol = escaped && index < left ? (i16)from[index] : 0;
+        // for a call to come
+        fetch_ahead(from + ESCAPES_AHEAD);
+        change([&] {
+            broken |= count > left;
+            escapes_left = left - min(count, left);
+            escapes = from + count;
+        });
+        if (escaped) put[to] = symbol;
         const bool is_exact = symbol == EXACT;
         if (!__any_sync(FULL, is_exact)) return;
         const D value = exact_value(is_exact);
         if (is_exact) delta[to] = value;
     }
 };
-
 // At most 32 raw bits.
 __device__ __forceinline__ u32 raw_bits(const u32 *raw, u32 bit, u32 width) {
     return __funnelshift_r(raw[bit / 32], raw[bit / 32 + 1], bit) & (u32)((1ull << width) - 1);
 }
+
+// The raw bits of a lane's nodes in a unit, one in each round of 32 nodes.
+struct RawBits {
+    // Where the first ones begin.
+    const u32 *words;
+    u32 shift, width, mask;
+    __device__ __forceinline__ RawBits() : words(nullptr), shift(0), width(0), mask(0) {}
+    __device__ __forceinline__ RawBits(const u32 *from, u32 bit, u32 width)
+        : words(from + bit / 32), shift(bit % 32), width(width), mask((1u << width) - 1) {
+        keep_global(words);
+    }
+    // Those at `at`, which moves on by a round.
+    __device__ __forceinline__ u32 next(const u32 *&at) const {
+        const u32 bits = __funnelshift_r(at[0], at[1], shift) & mask;
+        at += width;
+        return bits;
+    }
+};

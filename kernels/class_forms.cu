@@ -32,9 +32,8 @@ struct Costs {
 };
 
 struct UnitForm {
-    // The number of its exact values is that of its list.
-    u32 form, exact;
-    u64 cost;
+    // The number of its exact values is that of its list. A unit has few enough nodes for 32 bits.
+    u32 form, exact, cost;
 };
 
 // A unit whose nodes are all exact: its deltas as tokens, typically 4 to 5 bits of them.
@@ -65,9 +64,7 @@ __device__ __forceinline__ UnitForm choose_exact(const CoderTables &tables, cons
         costs.add(costs.row(k), __reduce_add_sync(FULL, count));
     }
     u32 table;
-    u64 cost = costs.cheapest(tables.symbol_tables, table);
-    cost += ((u64)len * shift + (u64)beyond * bits) << 12;
-    const u64 plain = ((u64)len * bits) << 12;
+    const u32 cost = costs.cheapest(tables.symbol_tables, table) + ((len * shift + beyond * bits) << 12), plain = (len * bits) << 12;
     if (cost >= plain) return {Form(tables.exact_class(), PLAIN, 0).word, 0, plain};
     const u32 escape = tables.first[table + 1] - tables.first[table] - 1;
     u32 listed = 0;
@@ -76,18 +73,6 @@ __device__ __forceinline__ UnitForm choose_exact(const CoderTables &tables, cons
     return {Form(tables.exact_class(), table, shift).word, listed, cost};
 }
 
-// Eight symbols from node `first` of a unit on, two in a word; zeros behind its end. `q` is aligned to 16 bytes.
-__device__ __forceinline__ void load_eight(u32 (&pairs)[4], const i16 *q, u32 first, u32 len) {
-    uint4 eight = {0, 0, 0, 0};
-    if (first < len) eight = *(const uint4 *)(q + first);
-    pairs[0] = eight.x, pairs[1] = eight.y, pairs[2] = eight.z, pairs[3] = eight.w;
-    if (len % 8 == 0) return;
-#pragma unroll
-    for (u32 k = 0; k < 4; k++) {
-        const u32 node = first + 2 * k;
-        pairs[k] &= node + 1 < len ? 0xffffffffu : node < len ? 0xffff : 0;
-    }
-}
 // |q| of two symbols: at most 15 bits, but 0x8000 for exact nodes.
 __device__ __forceinline__ u32 magnitudes(u32 pair) { return __viaddmax_s16x2(~pair, 0x00010001, pair); }
 // Of two magnitudes without exact nodes: 1 for each that is not below the bound, given 1 - the bound twice.
@@ -98,113 +83,129 @@ __device__ __forceinline__ u32 sum_halves(u32 pair) {
     return (pair & 0xffff) + (pair >> 16);
 }
 
-// Eight symbols a lane, so many times, stay in registers; those of `LONG` units are read again for each bit of length.
-constexpr u32 PARTS = 2;
+// The same of two words at once: the sum of the first in the low half, of the second in the high half.
+__device__ __forceinline__ u32 sum_halves(u32 a, u32 b) { return __reduce_add_sync(FULL, __byte_perm(a, b, 0x5410) + __byte_perm(a, b, 0x7632)); }
 
-// A form of quantized nodes has no table and shift yet.
-template <class D, bool LONG>
+// Eight symbols a lane, so many times at most, are a unit.
+constexpr u32 MOST_PARTS = 3;
+
+// A unit of at most 256 * PARTS nodes, and more than 256 * (PARTS - 1); `q` is aligned to 16 bytes. A form of quantized nodes has no table
+// and shift yet.
+template <class D, u32 PARTS>
 __device__ __forceinline__ UnitForm choose(const CoderTables &tables, const CostRow *rows, const i16 *q, const D *delta, u32 len, u32 bits) {
-    const u32 first = 8 * (threadIdx.x & 31);
-    u32 m[PARTS][4], any = 0;
-#pragma unroll
-    for (u32 p = 0; p < PARTS; p++) load_eight(m[p], q, first + 256 * p, len);
-    const auto others = [&](auto use) {
-        for (u32 node = first + 256 * PARTS; LONG && node - first < len; node += 256) {
-            u32 pairs[4];
-            load_eight(pairs, q, node, len);
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) use(magnitudes(pairs[k]));
-        }
-    };
+    const u32 first = 8 * (threadIdx.x & 31), last = first + 256 * (PARTS - 1);
+    u32 m[4 * PARTS], any = 0;
 #pragma unroll
     for (u32 p = 0; p < PARTS; p++) {
-#pragma unroll
-        for (u32 k = 0; k < 4; k++) any |= m[p][k] = magnitudes(m[p][k]);
+        uint4 eight = {0, 0, 0, 0};
+        if (p + 1 < PARTS || last < len) eight = *(const uint4 *)(q + first + 256 * p);
+        m[4 * p] = eight.x, m[4 * p + 1] = eight.y, m[4 * p + 2] = eight.z, m[4 * p + 3] = eight.w;
     }
-    others([&](u32 pair) { any |= pair; });
+    if (len % 8 != 0) {
+        // what stands behind the unit is nobody's: so many bits of each word
+        const i32 bits_left = 16 * ((i32)len - (i32)last);
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) m[4 * (PARTS - 1) + k] &= __funnelshift_rc(FULL, 0, __viaddmin_s32_relu(-bits_left, 32 * k + 32, 32));
+    }
+#pragma unroll
+    for (u32 k = 0; k < 4 * PARTS; k++) any |= m[k] = magnitudes(m[k]);
     any = __reduce_or_sync(FULL, any);
     any = (any | any >> 16) & 0xffff;
     if (any == 0) return {0, 0, 0};
     u32 exact = 0;
     if (any >> 15) {
 #pragma unroll
-        for (u32 p = 0; p < PARTS; p++) {
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) {
-                exact += m[p][k] >> 15 & 0x00010001;
-                m[p][k] &= 0x7fff7fff;
-            }
+        for (u32 k = 0; k < 4 * PARTS; k++) {
+            exact += m[k] >> 15 & 0x00010001;
+            m[k] &= 0x7fff7fff;
         }
-        others([&](u32 pair) { exact += pair >> 15 & 0x00010001; });
         exact = sum_halves(exact);
         if (exact == len) return choose_exact(tables, rows, delta, len, bits);
     }
     Costs costs(rows, len - exact);
     const u32 longest = bit_length(any & 0x7fff);
-    for (u32 b = 1; b <= longest; b++) {
-        const CostRow row = costs.row(b);
-        u32 count = 0;
+    const auto count = [&](const CostRow &row) {
+        u32 sum = 0;
 #pragma unroll
-        for (u32 p = 0; p < PARTS; p++) {
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) count += at_least(m[p][k], row.below);
-        }
-        others([&](u32 pair) { count += at_least(pair & 0x7fff7fff, row.below); });
-        costs.add(row, sum_halves(count));
+        for (u32 k = 0; k < 4 * PARTS; k++) sum += at_least(m[k], row.below);
+        return sum;
+    };
+    // two lengths at a time; none is as long as one beyond the longest
+#pragma unroll 1
+    for (u32 b = 1; b <= longest; b += 2) {
+        const CostRow low = costs.row(b), high = costs.row(b + 1);
+        const u32 sums = sum_halves(count(low), count(high));
+        costs.add(low, sums & 0xffff);
+        costs.add(high, sums >> 16);
     }
     u32 best;
-    u64 cost = costs.cheapest(tables.class_count, best);
-    if (exact > 0) cost += (u64)exact * (bits + 27) << 12;
-    return {best + 1, exact, cost};
+    const u32 cost = costs.cheapest(tables.class_count, best);
+    return {best + 1, exact, cost + (exact * (bits + 27) << 12)};
 }
 
-// A warp a tile: the form of each unit, and what the chunk costs.
+// The sum over the warp.
+__device__ __forceinline__ u64 sum_wide(u32 value) {
+    const u64 high = __reduce_add_sync(FULL, value >> 16);
+    return (high << 16) + __reduce_add_sync(FULL, value & 0xffff);
+}
+
+// A warp a tile, or a share of its units: the form of each unit, and what the chunk costs.
 template <class D> __device__ void choose_forms(const CoderArguments &a) {
-    __shared__ CostRow rows[32 * LENGTHS];
-    for (u32 i = threadIdx.x; i < 32 * LENGTHS; i += blockDim.x) {
+    // lengths are taken by twos: one beyond the last adds nothing
+    __shared__ CostRow rows[32 * (LENGTHS + 1)];
+    for (u32 i = threadIdx.x; i < 32 * (LENGTHS + 1); i += blockDim.x) {
         const u32 bits = i / 32, even = 2 * (i % 32);
-        const auto cost = [&](u32 c, u32 b) { return c < a.tables.class_count ? a.tables.costs[LENGTHS * c + b] : 0; };
+        const auto cost = [&](u32 c, u32 b) { return c < a.tables.class_count ? a.tables.costs[LENGTHS * c + min(b, LENGTHS - 1)] : 0; };
         const auto added = [&](u32 c) { return cost(c, bits) - (bits > 0 ? cost(c, bits - 1) : 0); };
         const u32 below = (0x10001 - (bits > 0 ? 1u << (bits - 1) : 0)) & 0xffff;
         rows[i] = {added(even), added(even + 1), below << 16 | below, 0};
     }
     __syncthreads();
-    const u32 warps = gridDim.x * (blockDim.x / 32), lane = threadIdx.x & 31;
-    for (u32 t = (blockIdx.x * blockDim.x + threadIdx.x) / 32; t < a.tile_count; t += warps) {
+    const u32 lane = threadIdx.x & 31;
+    for (u32 task = (blockIdx.x * blockDim.x + threadIdx.x) / 32;; task += gridDim.x * (blockDim.x / 32)) {
+        const u32 of_tile = a.warps_of_tile, t = task / of_tile, share = task - t * of_tile;
+        if (t >= a.tile_count) return;
         const Tile tile = a.tiles[t];
         u32 *forms = a.forms + (u64)t * a.slots, *counts = a.counts + (u64)t * a.slots;
-        for (u32 slot = lane; slot < a.slots; slot += 32) forms[slot] = NONE;
-        __syncwarp();
-        u64 cost = 0;
-        u32 coded = 0;
-        const u32 end = a.unit_first[tile.shape + 1];
-        // 32 units at a time, one a lane
-        for (u32 group = a.unit_first[tile.shape]; group < end; group += 32) {
+        if (of_tile == 1) {
+            for (u32 slot = lane; slot < a.slots; slot += 32) forms[slot] = NONE;
+            __syncwarp();
+        }
+        const u32 begin = a.unit_first[tile.shape], units = a.unit_first[tile.shape + 1] - begin;
+        const u32 end = begin + (share + 1) * units / of_tile;
+        // at most 32 units at a time, one a lane
+        for (u32 group = begin + share * units / of_tile; group < end; group += 32) {
             const u32 count = min(end - group, 32u);
             Unit mine = {0, 0, 0, 0, 0, 0};
             if (lane < count) mine = a.units[group + lane];
-            u32 form = 0, exact = 0;
+            UnitForm own = {0, 0, 0};
+#pragma unroll 1
             for (u32 j = 0; j < count; j++) {
                 const u64 start = tile.start + __shfl_sync(FULL, mine.start, j);
                 const u32 len = __shfl_sync(FULL, mine.len, j);
                 const i16 *q = a.q + start;
                 const D *delta = (const D *)a.delta + start;
-                const UnitForm f = len > 256 * PARTS ? choose<D, true>(a.tables, rows, q, delta, len, a.bits)
-                                                     : choose<D, false>(a.tables, rows, q, delta, len, a.bits);
-                if (lane == j) form = f.form, exact = f.exact;
-                cost += f.cost;
-                coded += f.form != 0 ? len : 0;
+                // the next unit follows
+                if (64 * lane < len) fetch_ahead(q + len + 64 * lane);
+                UnitForm f;
+                if (len <= 256) f = choose<D, 1>(a.tables, rows, q, delta, len, a.bits);
+                else if (len <= 512) f = choose<D, 2>(a.tables, rows, q, delta, len, a.bits);
+                else f = choose<D, MOST_PARTS>(a.tables, rows, q, delta, len, a.bits);
+                if (lane == j) own = f;
             }
-            if (form - 1 < a.tables.class_count) {
-                const u32 packed = a.tables.classes[form - 1];
-                form = Form(form, packed & 255, packed >> 8).word;
+            const u32 coded = __reduce_add_sync(FULL, own.form != 0 ? mine.len : 0);
+            const u64 cost = sum_wide(own.cost);
+            if (own.form - 1 < a.tables.class_count) {
+                const u32 packed = a.tables.classes[own.form - 1];
+                own.form = Form(own.form, packed & 255, packed >> 8).word;
             }
-            if (lane < count) forms[mine.slot] = form, counts[mine.slot] = exact;
-        }
-        if (lane == 0 && coded > 0) {
-            atomicAdd(&a.chunks[tile.chunk].cost, cost);
-            atomicAdd(&a.chunks[tile.chunk].coded, coded);
-            atomicOr(&a.chunks[tile.chunk].code, 1u);
+            if (lane < count) forms[mine.slot] = own.form, counts[mine.slot] = own.exact;
+            if (lane == 0 && coded > 0) {
+                Chunk &chunk = a.chunks[tile.chunk];
+                atomicAdd(&chunk.cost, cost);
+                atomicAdd(&chunk.coded, coded);
+                atomicOr(&chunk.code, 1u);
+            }
         }
     }
 }

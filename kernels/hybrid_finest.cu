@@ -1,16 +1,19 @@
-// The finest local level of frames with three axes in the hierarchical basis. Eight lanes share a block, a lane is a
-// plane of it; rows pass through registers, neighbouring planes through shuffles. A warp holds four blocks.
+// The finest local level of frames with three axes in the hierarchical basis. A warp holds four blocks, which are mostly neighbours on the
+// last axis: a lane is a column of nodes on it, so that a row of the frame is one access, and walks through rows and planes in registers.
 #include "hybrid_block.cuh"
 
 constexpr u32 GROUP = 4;
 constexpr u32 DETAILS = 387;
-// Symbols of a group, and their room in shared memory; they are moved eight bytes at a time.
-constexpr u32 STAGED = GROUP * DETAILS + 4;
+// Symbols are moved eight bytes at a time. In shared memory there is a gap behind each block, so that rows of four blocks stand in
+// different banks.
 constexpr u32 PER_MOVE = 4;
+constexpr u32 GAP = 3 * PER_MOVE;
+constexpr u32 STRIDE = DETAILS + GAP;
+constexpr u32 STAGED = GROUP * STRIDE + PER_MOVE;
 
 // Where a lane stands.
 struct Lane {
-    u32 z, b, cell, index;
+    u32 x, b, cell, index;
     // In blocks of the frame.
     u32 at[3];
     u32 raster;
@@ -25,7 +28,7 @@ __device__ __forceinline__ bool find_lane(const LocalArguments &a, u32 task, Lan
     const u32 row = c.shape[2], plane = c.shape[1] * row, blocks = c.shape[0] * plane;
     const u32 first = (task - l.cell * groups) * GROUP;
     if (first >= blocks) return false;
-    l.z = threadIdx.x & 7;
+    l.x = threadIdx.x & 7;
     l.b = threadIdx.x >> 3 & 3;
     l.active = first + l.b < blocks;
     l.index = min(first + l.b, blocks - 1);
@@ -40,109 +43,124 @@ __device__ __forceinline__ u32 group_tasks(const LocalArguments &a) {
     return a.cell_count * ((a.cell_blocks + GROUP - 1) / GROUP);
 }
 
-// Eight values from an address of whole sectors.
-__device__ __forceinline__ void load_row(const float *from, float *row) {
-    const float4 low = ((const float4 *)from)[0], high = ((const float4 *)from)[1];
-    row[0] = low.x, row[1] = low.y, row[2] = low.z, row[3] = low.w;
-    row[4] = high.x, row[5] = high.y, row[6] = high.z, row[7] = high.w;
-}
-__device__ __forceinline__ void load_row(const double *from, double *row) {
-    for (u32 k = 0; k < 4; k++) {
-        const double2 pair = ((const double2 *)from)[k];
-        row[2 * k] = pair.x, row[2 * k + 1] = pair.y;
-    }
-}
-__device__ __forceinline__ void store_row(float *to, const float *row) {
-    ((float4 *)to)[0] = make_float4(row[0], row[1], row[2], row[3]);
-    ((float4 *)to)[1] = make_float4(row[4], row[5], row[6], row[7]);
-}
-__device__ __forceinline__ void store_row(double *to, const double *row) {
-    for (u32 k = 0; k < 4; k++) ((double2 *)to)[k] = make_double2(row[2 * k], row[2 * k + 1]);
-}
-
-// Rows of the lane's plane in the frame.
-template <class T> struct PlaneRows {
-    const T *plane;
-    u32 y0, x0, ny, nx;
-    // Whole rows at aligned addresses.
-    bool wide;
-    __device__ PlaneRows(const LocalArguments &a, const Lane &l) {
-        ny = a.n[1], nx = a.n[2];
-        y0 = l.at[1] * 8, x0 = l.at[2] * 8;
-        plane = (const T *)a.fine + (u64)min(l.at[0] * 8 + l.z, a.n[0] - 1) * ny * nx;
-        wide = nx * sizeof(T) % 16 == 0 && x0 + 8 <= nx;
-    }
-    __device__ __forceinline__ void load(u32 y, T *row) const {
-        const T *from = plane + (u64)min(y0 + y, ny - 1) * nx;
-        if (wide)
-            load_row(from + x0, row);
-        else
-            for (u32 x = 0; x < 8; x++) row[x] = from[min(x0 + x, nx - 1)];
-    }
-};
-
 __device__ constexpr u32 kept_index(u32 i) { return i == 7 ? 4 : i / 2; }
 __device__ constexpr bool kept(u32 i) { return !(i & 1) || i == 7; }
 
-// Values at the coarse columns of a row of a lane's plane.
-template <class T> struct Columns {
-    T c[5];
-    // Those of odd planes are the middle of their neighbours'.
-    __device__ __forceinline__ void between_planes(u32 z) {
-        const bool odd = !is_kept(z);
-        const int low = odd ? z - 1 : z, high = odd ? z + 1 : z;
+// The coarse values between which a lane's node of a row lies; of a coarse column `left` alone counts.
+template <class T> struct Sides {
+    T left, right;
+    // Halfway between two coarse rows or planes.
+    __device__ __forceinline__ void between(const Sides &before, const Sides &behind) {
+        left = midpoint(before.left, behind.left);
+        right = midpoint(before.right, behind.right);
+    }
+    __device__ __forceinline__ T node(bool odd) const { return odd ? midpoint(left, right) : left; }
+};
+// Those of a plane's coarse rows.
+template <class T> struct Plane {
+    Sides<T> rows[5];
+    __device__ __forceinline__ void between(const Plane &before, const Plane &behind) {
 #pragma unroll
-        for (u32 i = 0; i < 5; i++) {
-            const T left = __shfl_sync(FULL, c[i], low, 8), right = __shfl_sync(FULL, c[i], high, 8);
-            c[i] = odd ? midpoint(left, right) : left;
+        for (u32 j = 0; j < 5; j++) rows[j].between(before.rows[j], behind.rows[j]);
+    }
+    // The lane's node in row y.
+    __device__ __forceinline__ T node(u32 y, bool odd) const {
+        Sides<T> row = rows[kept_index(y)];
+        if (!kept(y)) row.between(rows[y / 2], rows[y / 2 + 1]);
+        return row.node(odd);
+    }
+    // From the values of the plane's rows.
+    __device__ __forceinline__ void take(const T (&u)[8], u32 x) {
+        const bool odd = !is_kept(x);
+#pragma unroll
+        for (u32 j = 0; j < 5; j++) {
+            const T value = u[j < 4 ? 2 * j : 7];
+            rows[j] = {__shfl_sync(FULL, value, odd ? x - 1 : x, 8), __shfl_sync(FULL, value, odd ? x + 1 : x, 8)};
         }
     }
-    // From the values of a coarse row of all planes.
-    __device__ __forceinline__ void take(const T *row, u32 z) {
-#pragma unroll
-        for (u32 i = 0; i < 5; i++) c[i] = row[i < 4 ? 2 * i : 7];
-        between_planes(z);
+};
+
+// A lane's nodes in the frame; those beyond its end are the last ones.
+template <class T> struct FrameColumn {
+    const T *column;
+    // Planes and rows behind the first ones of the block.
+    u32 planes, rows, width;
+    u64 plane;
+    __device__ __forceinline__ FrameColumn(const LocalArguments &a, const Lane &l) {
+        const u32 z = l.at[0] * 8, y = l.at[1] * 8;
+        width = a.n[2], plane = (u64)a.n[1] * width;
+        planes = a.n[0] - 1 - z, rows = a.n[1] - 1 - y;
+        column = (const T *)a.fine + (z * plane + (u64)y * width + min(l.at[2] * 8 + l.x, width - 1));
     }
-    // Halfway between two coarse rows.
-    __device__ __forceinline__ void between(const Columns &before, const Columns &behind) {
+    __device__ __forceinline__ void load(u32 z, T (&u)[8]) const {
+        const T *from = column + min(z, planes) * plane;
 #pragma unroll
-        for (u32 i = 0; i < 5; i++) c[i] = midpoint(before.c[i], behind.c[i]);
-    }
-    // All nodes of the row.
-    __device__ __forceinline__ void fill(T *w) const {
-#pragma unroll
-        for (u32 x = 0; x < 8; x++) w[x] = kept(x) ? c[kept_index(x)] : midpoint(c[x / 2], c[x / 2 + 1]);
+        for (u32 y = 0; y < 8; y++) u[y] = from[min(y, rows) * width];
     }
 };
-// Rows of the coarse array as the decoder has it.
-template <class T> struct CoarseRows {
+// The coarse array as the decoder has it.
+template <class T> struct CoarseColumn {
     const T *from;
-    u32 width, z;
-    __device__ __forceinline__ CoarseRows(const LocalArguments &a, const Lane &l) {
-        from = (const T *)a.rebuilt + ((u64)(l.at[0] * 5 + kept_index(l.z)) * a.coarse_n[1] + l.at[1] * 5) * a.coarse_n[2] + l.at[2] * 5;
-        width = a.coarse_n[2], z = l.z;
+    u32 width;
+    u64 plane;
+    __device__ __forceinline__ CoarseColumn(const LocalArguments &a, const Lane &l) {
+        width = a.coarse_n[2], plane = (u64)a.coarse_n[1] * width;
+        from = (const T *)a.rebuilt + l.at[0] * 5 * plane + l.at[1] * 5 * width + l.at[2] * 5 + kept_index(l.x);
     }
-    __device__ __forceinline__ Columns<T> load(u32 j) const {
-        Columns<T> row;
+    // Coarse plane k.
+    __device__ __forceinline__ void load(u32 k, T (&c)[5]) const {
 #pragma unroll
-        for (u32 i = 0; i < 5; i++) row.c[i] = is_kept(z) ? from[(u64)j * width + i] : (T)0;
-        row.between_planes(z);
-        return row;
+        for (u32 j = 0; j < 5; j++) c[j] = from[k * plane + j * width];
+    }
+    static __device__ __forceinline__ void share(const T (&c)[5], Plane<T> &p) {
+        // the next lane is the right side of odd ones
+#pragma unroll
+        for (u32 j = 0; j < 5; j++) p.rows[j] = {c[j], __shfl_down_sync(FULL, c[j], 1)};
     }
 };
 
 // Place of a detail among those of its block: of a plane, then in it.
 __device__ __forceinline__ u32 plane_details(u32 z) { return (z + 1) / 2 * 39 + (z - (z + 1) / 2) * 64; }
-__device__ constexpr u32 in_kept_plane(u32 y, u32 x) {
-    return (y + 1) / 2 * 3 + (y - (y + 1) / 2) * 8 + (kept(y) ? x / 2 : x);
-}
+__device__ constexpr u32 row_details(u32 y) { return (y + 1) / 2 * 3 + (y - (y + 1) / 2) * 8; }
 
-// Keeps the compiler from asking for a row's values before those of the rows before it were used: they would not all have room.
-__device__ __forceinline__ void rows_in_turn() {
-#ifndef BLOCKMGARD_EMULATOR
-    asm volatile("" ::: "memory");
-#endif
-}
+// Where a lane finds its details in the rows of a plane, counted from the plane's first one.
+template <bool ODD> struct Details {
+    u32 of_kept, of_other;
+    bool odd;
+    __device__ __forceinline__ Details(u32 x) : of_kept(x / 2), of_other(x), odd(!is_kept(x)) {}
+    __device__ __forceinline__ bool has(u32 y) const { return ODD || !kept(y) || odd; }
+    __device__ __forceinline__ u32 at(u32 y) const { return ODD ? 8 * y + of_other : row_details(y) + (kept(y) ? of_kept : of_other); }
+};
+
+// Block of the group to which symbol 4 * i belongs; the last of the four belong to the next one where i is 96, 193 or 290.
+__device__ __forceinline__ u32 block_of_move(u32 i) { return (i > 96) + (i > 193) + (i > 290); }
+__device__ __forceinline__ bool two_blocks(u32 i) { return (i == 96) | (i == 193) | (i == 290); }
+
+template <class T> struct BlockQuantizer {
+    const LocalArguments &a;
+    const Step<T> by;
+    i16 *symbols;
+    u32 x;
+    // The widest symbol, and whether a node is missed.
+    u32 widest;
+    bool missed;
+
+    // A plane z, its values and what is interpolated from the coarse nodes as they were and as the decoder has them.
+    template <bool ODD> __device__ __forceinline__ void plane(u32 z, const T (&u)[8], const Plane<T> &open, const Plane<T> &closed) {
+        const Details<ODD> details(x);
+        i16 *to = symbols + plane_details(z);
+#pragma unroll
+        for (u32 y = 0; y < 8; y++) {
+            const T w = open.node(y, details.odd);
+            // a symbol without room, or a value that is none, leaves the block to the other kernel
+            const i32 q = details.has(y) ? round_to_int(Real<T>::mul(Real<T>::sub(u[y], w), by.inverse)) : 0;
+            const T v = Real<T>::fma((T)q, by.step, closed.node(y, details.odd));
+            widest = max(widest, (u32)(q + 32767));
+            missed |= !(Real<T>::abs(Real<T>::sub(u[y], v)) <= by.check);
+            if (details.has(y)) to[details.at(y)] = (i16)q;
+        }
+    }
+};
 
 template <class T> __device__ void quantize(const LocalArguments &a) {
     __shared__ __align__(16) i16 staged[BLOCK_WARPS][STAGED];
@@ -151,91 +169,80 @@ template <class T> __device__ void quantize(const LocalArguments &a) {
     for (u32 task = blockIdx.x * BLOCK_WARPS + warp; task < total; task += gridDim.x * BLOCK_WARPS) {
         Lane l;
         if (!find_lane(a, task, l)) continue;
-        const PlaneRows<T> rows(a, l);
-        const CoarseRows<T> coarse(a, l);
-        const Step<T> by = ((const Step<T> *)a.steps)[a.tiers[l.raster]];
-        const bool odd = !is_kept(l.z);
-        i16 *plane = symbols + l.b * DETAILS + plane_details(l.z);
-        u32 special = 0;
-        // Row y, its values and what is interpolated from the coarse nodes as they were and as the decoder has them.
-        const auto quantize_row = [&](u32 y, const T *u, const Columns<T> &open, const Columns<T> &closed) {
-            T w[8], v[8];
-            open.fill(w);
-            closed.fill(v);
-#pragma unroll
-            for (u32 x = 0; x < 8; x++) {
-                const bool detail = odd || !(kept(y) && kept(x));
-                const i32 q = detail ? quantize_detail(Real<T>::sub(u[x], w[x]), by) : 0;
-                v[x] = add_detail(v[x], q, by);
-                special |= (u32)!Symbols::fits(q) | (u32)!(Real<T>::abs(Real<T>::sub(u[x], v[x])) <= by.check);
-                if (detail) plane[odd ? y * 8 + x : in_kept_plane(y, x)] = (i16)q;
-            }
-        };
-        T u[8];
-        Columns<T> open, closed = coarse.load(0);
-        rows.load(0, u);
-        open.take(u, l.z);
-        // A coarse row, the next one, and the row between them.
-#pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            T next[8], middle[8];
-            rows_in_turn();
-            rows.load(j < 3 ? 2 * j + 2 : 7, next);
-            if (j < 3) rows.load(2 * j + 1, middle);
-            const Columns<T> next_closed = coarse.load(j + 1);
-            quantize_row(2 * j, u, open, closed);
-            Columns<T> next_open, between_open, between_closed;
-            next_open.take(next, l.z);
-            if (j < 3) {
-                between_open.between(open, next_open);
-                between_closed.between(closed, next_closed);
-                quantize_row(2 * j + 1, middle, between_open, between_closed);
+        const FrameColumn<T> column(a, l);
+        const CoarseColumn<T> coarse(a, l);
+        BlockQuantizer<T> quantizer = {a, ((const Step<T> *)a.steps)[a.tiers[l.raster]], symbols + l.b * STRIDE, l.x, 0, false};
+        T u[8], c[5];
+        Plane<T> open, closed;
+        column.load(0, u);
+        coarse.load(0, c);
+        open.take(u, l.x);
+        coarse.share(c, closed);
+        quantizer.template plane<false>(0, u, open, closed);
+        // the next coarse plane and the plane before it
+#pragma unroll 1
+        for (u32 k = 1; k < 5; k++) {
+            T middle[8];
+            Plane<T> next_open, next_closed;
+            column.load(k < 4 ? 2 * k : 7, u);
+            column.load(2 * k - 1, middle);
+            coarse.load(k, c);
+            next_open.take(u, l.x);
+            coarse.share(c, next_closed);
+            if (k < 4) {
+                open.between(open, next_open);
+                closed.between(closed, next_closed);
+                quantizer.template plane<true>(2 * k - 1, middle, open, closed);
             }
             open = next_open, closed = next_closed;
-#pragma unroll
-            for (u32 x = 0; x < 8; x++) u[x] = next[x];
+            quantizer.template plane<false>(k < 4 ? 2 * k : 7, u, open, closed);
         }
-        quantize_row(7, u, open, closed);
         // Rare: details whose symbols have no room, among them those that are stored exactly, and nodes that the decoder would miss. Another
         // kernel does the block again and lists them.
-        const u32 flags = __ballot_sync(FULL, special && l.active && by.check >= 0);
-        if (l.z == 0 && flags >> (8 * l.b) & 255) a.redo[atomicAdd(&a.state->redo_count, 1u)] = l.cell * a.cell_blocks + l.index;
+        const bool special = (quantizer.widest > 65534) | quantizer.missed;
+        const u32 flags = __ballot_sync(FULL, special && l.active && quantizer.by.check >= 0);
+        if (l.x == 0 && flags >> (8 * l.b) & 255) a.redo[atomicAdd(&a.state->redo_count, 1u)] = l.cell * a.cell_blocks + l.index;
         __syncwarp();
         const u32 first = __shfl_sync(FULL, l.index, 0), count = __shfl_sync(FULL, l.index, 31) - first + 1;
         i16 *to = a.symbols.narrow + a.cells[l.cell].symbol + (u64)first * DETAILS;
-        if (count == GROUP)
-            for (u32 i = lane; i < GROUP * DETAILS / PER_MOVE; i += 32) ((uint2 *)to)[i] = ((const uint2 *)symbols)[i];
-        else
-            for (u32 i = lane; i < count * DETAILS; i += 32) to[i] = symbols[i];
+        if (count == GROUP) {
+            for (u32 i = lane; i < GROUP * DETAILS / PER_MOVE; i += 32) {
+                const u32 from = PER_MOVE * i + GAP * block_of_move(i);
+                uint2 four = *(const uint2 *)(symbols + from);
+                if (two_blocks(i)) {
+                    const u64 behind = *(const u64 *)(symbols + from + GAP), before = (u64)four.y << 32 | four.x;
+                    const u64 mask = ~(u64)0 << (i == 96 ? 48 : i == 193 ? 32 : 16), both = (before & ~mask) | (behind & mask);
+                    four = make_uint2((u32)both, (u32)(both >> 32));
+                }
+                ((uint2 *)to)[i] = four;
+            }
+        } else {
+            for (u32 i = lane; i < count * DETAILS; i += 32) to[i] = symbols[i + GAP * (i / DETAILS)];
+        }
         __syncwarp();
     }
 }
 
-// Where a lane's plane goes: rows of the box.
-template <class T> struct ResultRows {
-    // Of the plane, or null.
-    T *plane;
-    u32 y0, x0, width;
-    // Whole rows at aligned addresses.
-    bool wide;
-    __device__ __forceinline__ ResultRows(const LocalArguments &a, const Lane &l) {
-        width = a.hi[2] - a.lo[2];
-        const u32 z = l.at[0] * 8 + l.z;
-        y0 = l.at[1] * 8, x0 = l.at[2] * 8;
-        const bool inside = l.active && z >= a.lo[0] && z < a.hi[0];
-        plane = inside ? (T *)a.result + (u64)(z - a.lo[0]) * (a.hi[1] - a.lo[1]) * width : nullptr;
-        wide = width * sizeof(T) % 16 == 0 && x0 >= a.lo[2] && x0 + 8 <= a.hi[2] && (x0 - a.lo[2]) * sizeof(T) % 16 == 0;
-    }
-    __device__ __forceinline__ void store(const LocalArguments &a, u32 y, const T *v) const {
-        if (!plane || y0 + y < a.lo[1] || y0 + y >= a.hi[1]) return;
-        T *to = plane + (u64)(y0 + y - a.lo[1]) * width;
-        if (wide)
-            store_row(to + x0 - a.lo[2], v);
-        else
+// Where a lane's nodes go in the box.
+template <class T> struct ResultColumn {
+    T *column;
+    u32 z0, lo, hi, width;
+    u64 plane;
+    // Bit y: row y of the block lies in the box, and the lane's column too.
+    u32 rows;
+    __device__ __forceinline__ ResultColumn(const LocalArguments &a, const Lane &l) {
+        width = a.hi[2] - a.lo[2], plane = (u64)(a.hi[1] - a.lo[1]) * width;
+        z0 = l.at[0] * 8, lo = a.lo[0], hi = a.hi[0];
+        const u32 y0 = l.at[1] * 8, x = l.at[2] * 8 + l.x;
+        column = (T *)a.result + ((i64)(i32)(y0 - a.lo[1]) * width + (i32)(x - a.lo[2]));
+        rows = 0;
 #pragma unroll
-            for (u32 x = 0; x < 8; x++)
-                if (x0 + x >= a.lo[2] && x0 + x < a.hi[2]) to[x0 + x - a.lo[2]] = v[x];
+        for (u32 y = 0; y < 8; y++) rows |= (u32)(y0 + y >= a.lo[1] && y0 + y < a.hi[1]) << y;
+        if (!l.active || x < a.lo[2] || x >= a.hi[2]) rows = 0;
     }
+    // The rows of plane z that lie in the box, and the first row of it.
+    __device__ __forceinline__ u32 rows_of(u32 z) const { return z0 + z >= lo && z0 + z < hi ? rows : 0; }
+    __device__ __forceinline__ T *of(u32 z) const { return column + (i64)(i32)(z0 + z - lo) * (i64)plane; }
 };
 
 // The symbol of 32 bits at `place`; 0 of a detail that is stored exactly, which is counted.
@@ -245,37 +252,45 @@ __device__ __forceinline__ i32 exact_symbol(const LocalArguments &a, const Lane 
     return q == STORED ? 0 : q;
 }
 
-// A lane's plane. EXACTS: some symbols have 32 bits.
+// A plane z of a lane's block, whose symbols stand at `block` and, those of 32 bits, at `place`. EXACTS: there are some.
+template <class T, bool EXACTS, bool ODD>
+__device__ __forceinline__ void recompose_plane(const LocalArguments &a, const Lane &l, const ResultColumn<T> &result, u32 z, const i16 *block,
+                                                u64 place, const Step<T> &by, const Plane<T> &closed) {
+    const Details<ODD> details(l.x);
+    const u32 first = plane_details(z), rows = result.rows_of(z);
+    T *to = result.of(z);
+#pragma unroll
+    for (u32 y = 0; y < 8; y++) {
+        i32 q = details.has(y) ? block[first + details.at(y)] : 0;
+        if (EXACTS && q == EXACT) q = exact_symbol(a, l, place + first + details.at(y));
+        const T v = Real<T>::fma((T)q, by.step, closed.node(y, details.odd));
+        if (rows >> y & 1) to[y * result.width] = v;
+    }
+}
+// A lane's column of its block.
 template <class T, bool EXACTS>
-__device__ __forceinline__ void recompose_plane(const LocalArguments &a, const Lane &l, const i16 *plane, u64 place, const Step<T> &by) {
-    const ResultRows<T> rows(a, l);
-    const CoarseRows<T> coarse(a, l);
-    const bool odd = !is_kept(l.z);
-    const auto recompose_row = [&](u32 y, const Columns<T> &closed) {
-        T v[8];
-        closed.fill(v);
-#pragma unroll
-        for (u32 x = 0; x < 8; x++) {
-            const u32 at = odd ? y * 8 + x : in_kept_plane(y, x);
-            i32 q = odd || !(kept(y) && kept(x)) ? plane[at] : 0;
-            if (EXACTS && q == EXACT) q = exact_symbol(a, l, place + at);
-            v[x] = Real<T>::fma((T)q, by.step, v[x]);
-        }
-        rows.store(a, y, v);
-    };
-    Columns<T> closed = coarse.load(0);
-#pragma unroll
-    for (u32 j = 0; j < 4; j++) {
-        const Columns<T> next = coarse.load(j + 1);
-        recompose_row(2 * j, closed);
-        if (j < 3) {
-            Columns<T> between;
-            between.between(closed, next);
-            recompose_row(2 * j + 1, between);
+__device__ __forceinline__ void recompose_column(const LocalArguments &a, const Lane &l, const i16 *block, u64 place, const Step<T> &by) {
+    const ResultColumn<T> result(a, l);
+    const CoarseColumn<T> coarse(a, l);
+    T c[5];
+    Plane<T> closed;
+    coarse.load(0, c);
+    coarse.share(c, closed);
+    recompose_plane<T, EXACTS, false>(a, l, result, 0, block, place, by, closed);
+    coarse.load(1, c);
+#pragma unroll 1
+    for (u32 k = 1; k < 5; k++) {
+        Plane<T> next;
+        coarse.share(c, next);
+        // one plane ahead
+        coarse.load(min(k + 1, 4u), c);
+        if (k < 4) {
+            closed.between(closed, next);
+            recompose_plane<T, EXACTS, true>(a, l, result, 2 * k - 1, block, place, by, closed);
         }
         closed = next;
+        recompose_plane<T, EXACTS, false>(a, l, result, k < 4 ? 2 * k : 7, block, place, by, closed);
     }
-    recompose_row(7, closed);
 }
 
 template <class T> __device__ void recompose(const LocalArguments &a) {
@@ -292,21 +307,23 @@ template <class T> __device__ void recompose(const LocalArguments &a) {
         if (count == GROUP) {
             for (u32 i = lane; i < GROUP * DETAILS / PER_MOVE; i += 32) {
                 const uint2 four = ((const uint2 *)from)[i];
-                ((uint2 *)symbols)[i] = four;
+                const u32 to = PER_MOVE * i + GAP * block_of_move(i);
+                *(uint2 *)(symbols + to) = four;
+                if (two_blocks(i)) *(uint2 *)(symbols + to + GAP) = four;
                 exact |= has_exact(four.x) | has_exact(four.y);
             }
         } else {
             for (u32 i = lane; i < count * DETAILS; i += 32) {
-                symbols[i] = from[i];
+                symbols[i + GAP * (i / DETAILS)] = from[i];
                 exact |= from[i] == EXACT;
             }
         }
         const Step<T> by = ((const Step<T> *)a.steps)[a.tiers[l.raster]];
         const bool exacts = __any_sync(FULL, exact);
         __syncwarp();
-        const u32 own = (l.index - first) * DETAILS + plane_details(l.z);
-        if (exacts) recompose_plane<T, true>(a, l, symbols + own, place + own, by);
-        else recompose_plane<T, false>(a, l, symbols + own, place + own, by);
+        const u32 own = l.index - first;
+        if (exacts) recompose_column<T, true>(a, l, symbols + own * STRIDE, place + own * DETAILS, by);
+        else recompose_column<T, false>(a, l, symbols + own * STRIDE, place + own * DETAILS, by);
         __syncwarp();
     }
 }
@@ -324,9 +341,9 @@ template <class T> __device__ void sample(const LocalArguments &a) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 6) hybrid_finest_quantize_f32(const LocalArguments a) { quantize<float>(a); }
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 5) hybrid_finest_quantize_f32(const LocalArguments a) { quantize<float>(a); }
 extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_finest_quantize_f64(const LocalArguments a) { quantize<double>(a); }
-extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 9) hybrid_finest_recompose_f32(const LocalArguments a) { recompose<float>(a); }
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 8) hybrid_finest_recompose_f32(const LocalArguments a) { recompose<float>(a); }
 extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_finest_recompose_f64(const LocalArguments a) { recompose<double>(a); }
 extern "C" __global__ void hybrid_sample_f32(const LocalArguments a) { sample<float>(a); }
 extern "C" __global__ void hybrid_sample_f64(const LocalArguments a) { sample<double>(a); }

@@ -1,85 +1,81 @@
-// Global levels (n -> n / 2 + 1 nodes an axis, the even ones and the last), the projection's correction, the coarsest
-// array, and values that go to single places.
-#include "hybrid.cuh"
+// Global levels (n -> n / 2 + 1 nodes an axis, the even ones and the last), the projection's correction, and values that go
+// to single places.
+#include "hybrid_rows.cuh"
 
-// Rows of a level come by fours: two neighbours on each of the first two axes, the even ones and those behind them. All interpolate between the same four
-// rows of coarse nodes. A warp takes four rows, a lane two neighbouring nodes of each, x even and x + 1.
-struct FourRows {
-    // Of the first row, in pairs.
-    u32 kz, ky;
-};
-// Pairs of nodes that a warp takes of long rows.
-constexpr u32 STRETCH = 256;
-// The node of an axis at which coarse node k stands.
-__device__ __forceinline__ u32 fine_node(u32 k, u32 n) { return min(2 * k, n - 1); }
-// Whether node i is one of the coarse nodes.
-__device__ __forceinline__ bool is_coarse(u32 i, u32 n) { return !(i & 1) || i == n - 1; }
-
-// One of four rows.
-struct Row {
-    u32 z, y;
-    bool there, coarse_z, coarse_y, coarse;
-    // Index of its first node and of its first detail.
-    u32 node, detail;
-    __device__ __forceinline__ Row(const GlobalArguments &a, const FourRows &f, u32 dz, u32 dy) {
-        z = 2 * f.kz + dz, y = 2 * f.ky + dy;
-        there = z < a.n[0] && y < a.n[1];
-        coarse_z = is_coarse(z, a.n[0]), coarse_y = is_coarse(y, a.n[1]);
-        coarse = coarse_z && coarse_y;
-        node = (z * a.n[1] + y) * a.n[2];
-        detail = node - ((z + 1) / 2 * a.coarse_n[1] + (coarse_z ? (y + 1) / 2 : 0)) * a.coarse_n[2];
+// Four inner rows: symbols of 16 bits at once, others one by one.
+template <class T, Source SOURCE, class L>
+__device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const FourRows &f, const Step<T> &by, const L &for_lane) {
+    const Values<T, SOURCE> values = {a};
+    const u32 z = 2 * f.kz, y = 2 * f.ky, width = a.n[2];
+    const T *own[4], *corner[4];
+    i16 *symbols[4];
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        own[i] = values.row(z + i / 2, y + i % 2);
+        corner[i] = values.row(z + i / 2 * 2, y + i % 2 * 2);
+        symbols[i] = a.symbols.narrow + Row(a, f, i / 2, i % 2).detail;
     }
-};
-
-// The coarse values that a lane's nodes lie between: c[z][y][x].
-template <class T> struct Cube {
-    T c[2][2][2];
-    // The interpolant at nodes x and x + 1 of a row; `last`: x + 1 is coarse.
-    __device__ __forceinline__ void interpolate(const Row &row, u32 dz, u32 dy, bool last, T (&w)[2]) const {
-        T line[2];
+    T *coarse = (T *)a.coarse;
+    if (coarse) coarse += ((u64)f.kz * a.coarse_n[1] + f.ky) * a.coarse_n[2];
+    for_lane([&](u32 k) {
+        const bool last = 2 * k + 2 == width;
+        const u32 at[2] = {values.node(2 * k, 2), values.node(2 * k + 1, 2)}, behind = last ? at[1] : values.node(2 * k + 2, 2);
+        Cube<T> cube;
+        T u[4][2], w[4][2];
 #pragma unroll
-        for (u32 x = 0; x < 2; x++) {
-            T column[2];
-#pragma unroll
-            for (u32 y = 0; y < 2; y++) column[y] = dz == 0 ? c[0][y][x] : row.coarse_z ? c[1][y][x] : midpoint(c[0][y][x], c[1][y][x]);
-            line[x] = dy == 0 ? column[0] : row.coarse_y ? column[1] : midpoint(column[0], column[1]);
+        for (u32 i = 0; i < 4; i++) {
+            u[i][0] = own[i][at[0]], u[i][1] = own[i][at[1]];
+            cube.c[i / 2][i % 2][0] = corner[i][at[0]];
+            cube.c[i / 2][i % 2][1] = corner[i][behind];
         }
-        w[0] = line[0];
-        w[1] = last ? line[1] : midpoint(line[0], line[1]);
-    }
-};
-
-// Calls f(four rows, coarse index of x) for all pairs of nodes of the level; a warp's lanes take neighbouring ones.
-template <class F> __device__ __forceinline__ void for_pairs(const GlobalArguments &a, F f) {
-    const u32 lane = threadIdx.x & 31, warps = gridDim.x * blockDim.x / 32;
-    const u32 pairs = (a.n[2] + 1) / 2, across = (a.n[1] + 1) / 2, stretches = (pairs + STRETCH - 1) / STRETCH;
-    const u32 total = (a.n[0] + 1) / 2 * across * stretches;
-    for (u32 task = (blockIdx.x * blockDim.x + threadIdx.x) / 32; task < total; task += warps) {
-        const u32 rows = task / stretches, first = (task - rows * stretches) * STRETCH, end = min(first + STRETCH, pairs), kz = rows / across;
-        f(FourRows{kz, rows - kz * across}, [&](auto pair) {
-            for (u32 k = first + lane; k < end; k += 32) pair(k);
-        });
-    }
+        cube.interpolate(last, w);
+        i32 q[4][2];
+        u32 widest = 0;
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+#pragma unroll
+            for (u32 j = 0; j < 2; j++) {
+                if (i + j == 0) continue;
+                // what is no number has 0 here too
+                const i32 rounded = round_to_int(Real<T>::mul(Real<T>::sub(u[i][j], w[i][j]), by.inverse));
+                q[i][j] = i == 0 && last ? 0 : rounded;
+                widest = max(widest, (u32)(q[i][j] + 32767));
+            }
+        }
+        if (widest > 65534) {
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+#pragma unroll
+                for (u32 j = 0; j < 2; j++) {
+                    if (i + j == 0 || (i == 0 && last)) continue;
+                    q[i][j] = quantize_detail(Real<T>::sub(u[i][j], w[i][j]), by);
+                    if (q[i][j] == STORED) atomicOr(&a.state->refused, COARSE_STORED);
+                    if (Symbols::fits(q[i][j])) continue;
+                    a.symbols.wide[symbols[i] - a.symbols.narrow + (i > 0 ? 2 * k + j : k)] = Symbols::zigzag(q[i][j]);
+                    q[i][j] = EXACT;
+                }
+            }
+        }
+        if (!last) symbols[0][k] = (i16)q[0][1];
+#pragma unroll
+        for (u32 i = 1; i < 4; i++) {
+            symbols[i][2 * k] = (i16)q[i][0];
+            symbols[i][2 * k + 1] = (i16)q[i][1];
+        }
+        if (coarse) {
+            coarse[k] = u[0][0];
+            if (last) coarse[k + 1] = u[0][1];
+        }
+    });
 }
 
-// Where the values of the level stand: in an array of their own, or, SAMPLED, as the coarse nodes of the blocks of a finer one.
-template <class T, bool SAMPLED> struct Values {
-    const GlobalArguments &a;
-    __device__ __forceinline__ u32 node(u32 i, u32 axis) const {
-        const u32 block = i / 5, at = i - 5 * block;
-        return SAMPLED ? min(8 * block + (at < 4 ? 2 * at : 7), a.sampled_n[axis] - 1) : i;
-    }
-    __device__ __forceinline__ const T *row(u32 z, u32 y) const {
-        const u32 *n = SAMPLED ? a.sampled_n : a.n;
-        return (const T *)a.fine + ((u64)node(z, 0) * n[1] + node(y, 1)) * n[2];
-    }
-};
-
-template <class T, bool SAMPLED> __device__ void decompose(const GlobalArguments &a) {
+// `coarse` is null where the next level has its values from elsewhere.
+template <class T, Source SOURCE> __device__ void decompose(const GlobalArguments &a) {
     T *coarse = (T *)a.coarse, *details = (T *)a.details;
     const Step<T> by = *(const Step<T> *)a.step;
-    const Values<T, SAMPLED> values = {a};
+    const Values<T, SOURCE> values = {a};
     for_pairs(a, [&](const FourRows &f, auto for_lane) {
+        if (f.inner(a) && !details) return decompose_inner<T, SOURCE>(a, f, by, for_lane);
         const T *corner[2][2], *own[2][2];
         for (u32 dz = 0; dz < 2; dz++)
             for (u32 dy = 0; dy < 2; dy++) {
@@ -112,7 +108,7 @@ template <class T, bool SAMPLED> __device__ void decompose(const GlobalArguments
                     const T v = u[i / 2][i % 2][j], d = Real<T>::sub(v, w[j]);
                     if (details) details[row.node + x + j] = d;
                     if (row.coarse && (j == 0 || last)) {
-                        coarse[((u64)((row.z + 1) / 2) * a.coarse_n[1] + (row.y + 1) / 2) * a.coarse_n[2] + k + j] = v;
+                        if (coarse) coarse[((u64)((row.z + 1) / 2) * a.coarse_n[1] + (row.y + 1) / 2) * a.coarse_n[2] + k + j] = v;
                     } else {
                         const i32 q = quantize_detail(d, by);
                         a.symbols.put(next++, q);
@@ -148,11 +144,61 @@ template <class T> struct __align__(2 * sizeof(T)) Pair {
     T first, second;
 };
 
+// Four inner rows.
+template <class T, class L>
+__device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const FourRows &f, const Step<T> &by, const L &for_lane) {
+    const u32 width = a.n[2];
+    const T *corner[4];
+    const i16 *symbols[4];
+    Pair<T> *to[4];
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        const Row row(a, f, i / 2, i % 2);
+        corner[i] = (const T *)a.coarse + ((u64)(f.kz + i / 2) * a.coarse_n[1] + f.ky + i % 2) * a.coarse_n[2];
+        symbols[i] = a.symbols.narrow + row.detail;
+        to[i] = (Pair<T> *)((T *)a.result + row.node);
+    }
+    for_lane([&](u32 k) {
+        const bool last = 2 * k + 2 == width;
+        Cube<T> cube;
+        i32 q[4][2], least = 0;
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            cube.c[i / 2][i % 2][0] = corner[i][k];
+            cube.c[i / 2][i % 2][1] = corner[i][k + 1];
+            q[i][0] = i > 0 ? symbols[i][2 * k] : 0;
+            q[i][1] = i > 0 ? symbols[i][2 * k + 1] : last ? 0 : symbols[i][k];
+        }
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) least = min(least, q[i / 2][i % 2]);
+        if (least == EXACT) {
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+#pragma unroll
+                for (u32 j = 0; j < 2; j++) {
+                    if (q[i][j] != EXACT) continue;
+                    q[i][j] = a.symbols.get_wide(symbols[i] - a.symbols.narrow + (i > 0 ? 2 * k + j : k));
+                    if (q[i][j] == STORED) {
+                        atomicOr(&a.state->refused, COARSE_STORED);
+                        q[i][j] = 0;
+                    }
+                }
+            }
+        }
+        T w[4][2];
+        cube.interpolate(last, w);
+#pragma unroll
+        for (u32 i = 0; i < 4; i++)
+            to[i][k] = {Real<T>::fma((T)q[i][0], by.step, w[i][0]), Real<T>::fma((T)q[i][1], by.step, w[i][1])};
+    });
+}
+
 template <class T> __device__ void recompose(const GlobalArguments &a) {
     const T *coarse = (const T *)a.coarse;
     T *result = (T *)a.result;
     const Step<T> by = *(const Step<T> *)a.step;
     for_pairs(a, [&](const FourRows &f, auto for_lane) {
+        if (f.inner(a)) return recompose_inner(a, f, by, for_lane);
         const T *corner[2][2];
         for (u32 dz = 0; dz < 2; dz++)
             for (u32 dy = 0; dy < 2; dy++) {
@@ -237,44 +283,6 @@ template <class T> __device__ void join(const JoinArguments &a) {
     }
 }
 
-// Symbols of the coarsest array, differenced along all axes; the values stay in `fine`.
-template <class T> __device__ void quantize_coarsest(const GlobalArguments &a) {
-    const T *values = (const T *)a.fine;
-    const Step<T> by = *(const Step<T> *)a.step;
-    const u32 plane = a.n[1] * a.n[2], total = a.n[0] * plane;
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        const u32 z = i / plane, y = i / a.n[2] % a.n[1], x = i % a.n[2];
-        if (quantize_detail(values[i], by) == STORED) atomicOr(&a.state->coarsest_stored, 1u);
-        u32 sum = 0;
-        for (u32 k = 0; k < 8; k++) {
-            const u32 dz = k >> 2, dy = k >> 1 & 1, dx = k & 1;
-            if (z < dz || y < dy || x < dx) continue;
-            const u32 q = (u32)quantize_detail(values[i - dz * plane - dy * a.n[2] - dx], by);
-            sum += (dz + dy + dx) & 1 ? 0 - q : q;
-        }
-        a.symbols.put(i, (i32)sum);
-    }
-}
-
-// The coarsest array as the decoder has it, from values (encoder): the values when one of them is stored exactly.
-template <class T> __device__ void round_coarsest(const GlobalArguments &a) {
-    const Step<T> by = *(const Step<T> *)a.step;
-    const T *values = (const T *)a.fine;
-    T *result = (T *)a.result;
-    const u32 total = a.n[0] * a.n[1] * a.n[2];
-    const bool stored = a.state->coarsest_stored;
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x)
-        result[i] = stored ? values[i] : Real<T>::mul(whole<T>(quantize_detail(values[i], by)), by.step);
-}
-
-// The coarsest array from symbols that were summed along all axes (decoder); the sums stand in `wide`.
-template <class T> __device__ void dequantize_coarsest(const GlobalArguments &a) {
-    const Step<T> by = *(const Step<T> *)a.step;
-    const u32 total = a.n[0] * a.n[1] * a.n[2];
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x)
-        ((T *)a.result)[i] = Real<T>::mul(whole<T>((i32)a.symbols.wide[i]), by.step);
-}
-
 // Nodes that miss their tolerance in a frame whose chunks hold patches alone.
 template <class T> __device__ void find_missed(const MissedArguments &a) {
     const T *fine = (const T *)a.fine, *rebuilt = (const T *)a.rebuilt;
@@ -310,53 +318,13 @@ template <class T> __device__ void copy_box(const BoxArguments &a) {
     }
 }
 
-// Running sums of symbols, wrapping, in `wide`: along the last axis, a warp a row, or along another, a thread a column.
-__device__ void sum_last(const GlobalArguments &a) {
-    const u32 lane = threadIdx.x & 31, rows = a.n[0] * a.n[1], warps = gridDim.x * blockDim.x / 32;
-    for (u32 row = (blockIdx.x * blockDim.x + threadIdx.x) / 32; row < rows; row += warps) {
-        u32 *line = a.symbols.wide + (u64)row * a.n[2];
-        u32 carry = 0;
-        for (u32 x = 0; x < a.n[2]; x += 32) {
-            u32 v = x + lane < a.n[2] ? line[x + lane] : 0;
-            for (int by = 1; by < 32; by *= 2) {
-                const u32 low = __shfl_up_sync(FULL, v, by);
-                if (lane >= (u32)by) v += low;
-            }
-            v += carry;
-            carry = __shfl_sync(FULL, v, 31);
-            if (x + lane < a.n[2]) line[x + lane] = v;
-        }
-    }
-}
-// FIRST: the symbols are where they were put.
-template <bool FIRST> __device__ void sum_axis(const GlobalArguments &a, u32 outer, u32 n, u32 inner) {
-    constexpr u32 TOGETHER = 8;
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < outer * inner; i += gridDim.x * blockDim.x) {
-        const u64 line = (u64)(i / inner) * n * inner + i % inner;
-        u32 sum = 0;
-        for (u32 k = 0; k < n; k += TOGETHER) {
-            // all loads before the stores
-            u32 v[TOGETHER];
-#pragma unroll
-            for (u32 j = 0; j < TOGETHER; j++) {
-                const u64 at = line + (u64)min(k + j, n - 1) * inner;
-                v[j] = FIRST ? (u32)a.symbols.get(at) : a.symbols.wide[at];
-            }
-#pragma unroll
-            for (u32 j = 0; j < TOGETHER; j++)
-                if (k + j < n) a.symbols.wide[line + (u64)(k + j) * inner] = sum += v[j];
-        }
-    }
-}
-
-extern "C" __global__ void hybrid_sum_0(const GlobalArguments a) { sum_axis<true>(a, 1, a.n[0], a.n[1] * a.n[2]); }
-extern "C" __global__ void hybrid_sum_1(const GlobalArguments a) { sum_axis<false>(a, a.n[0], a.n[1], a.n[2]); }
-extern "C" __global__ void hybrid_sum_2(const GlobalArguments a) { sum_last(a); }
-extern "C" __global__ void hybrid_global_decompose_f32(const GlobalArguments a) { decompose<float, false>(a); }
-extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) { decompose<double, false>(a); }
-extern "C" __global__ void hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, true>(a); }
-extern "C" __global__ void hybrid_sample_decompose_f64(const GlobalArguments a) { decompose<double, true>(a); }
-extern "C" __global__ void hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float>(a); }
+extern "C" __global__ void hybrid_global_decompose_f32(const GlobalArguments a) { decompose<float, Source::OWN>(a); }
+extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) { decompose<double, Source::OWN>(a); }
+extern "C" __global__ void hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS>(a); }
+extern "C" __global__ void hybrid_sample_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS>(a); }
+extern "C" __global__ void hybrid_sample_level_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS_LEVEL>(a); }
+extern "C" __global__ void __launch_bounds__(256, 3) hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float>(a); }
+extern "C" __global__ void hybrid_sample_level_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS_LEVEL>(a); }
 extern "C" __global__ void hybrid_global_recompose_f64(const GlobalArguments a) { recompose<double>(a); }
 extern "C" __global__ void hybrid_spread_details_f32(const GlobalArguments a) { spread_details<float>(a); }
 extern "C" __global__ void hybrid_spread_details_f64(const GlobalArguments a) { spread_details<double>(a); }
@@ -364,12 +332,6 @@ extern "C" __global__ void hybrid_project_axis_f32(const AxisArguments a) { proj
 extern "C" __global__ void hybrid_project_axis_f64(const AxisArguments a) { project_axis<double>(a); }
 extern "C" __global__ void hybrid_join_f32(const JoinArguments a) { join<float>(a); }
 extern "C" __global__ void hybrid_join_f64(const JoinArguments a) { join<double>(a); }
-extern "C" __global__ void hybrid_quantize_coarsest_f32(const GlobalArguments a) { quantize_coarsest<float>(a); }
-extern "C" __global__ void hybrid_quantize_coarsest_f64(const GlobalArguments a) { quantize_coarsest<double>(a); }
-extern "C" __global__ void hybrid_round_coarsest_f32(const GlobalArguments a) { round_coarsest<float>(a); }
-extern "C" __global__ void hybrid_round_coarsest_f64(const GlobalArguments a) { round_coarsest<double>(a); }
-extern "C" __global__ void hybrid_dequantize_coarsest_f32(const GlobalArguments a) { dequantize_coarsest<float>(a); }
-extern "C" __global__ void hybrid_dequantize_coarsest_f64(const GlobalArguments a) { dequantize_coarsest<double>(a); }
 extern "C" __global__ void hybrid_find_missed_f32(const MissedArguments a) { find_missed<float>(a); }
 extern "C" __global__ void hybrid_find_missed_f64(const MissedArguments a) { find_missed<double>(a); }
 extern "C" __global__ void hybrid_scatter_f32(const ScatterArguments a) { scatter<float>(a); }

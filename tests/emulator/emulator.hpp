@@ -204,6 +204,10 @@ inline unsigned __brev(unsigned v) {
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
     return (unsigned)(((uint64_t)high << 32 | low) >> (by & 31));
 }
+// Shifts by more than 32 are shifts by 32.
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned by) {
+    return (unsigned)(((unsigned long long)high << 32 | low) >> (by < 32 ? by : 32));
+}
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) {
     return (unsigned)(((uint64_t)high << 32 | low) << (by & 31) >> 32);
 }

@@ -2,7 +2,7 @@
 
 use super::super::gpu::{Gpu, failed};
 use super::super::reduce;
-use super::arguments::HuffmanPart;
+use super::arguments::{HuffmanPart, HybridState};
 use super::{Found, Hybrid, LIST, Outcome};
 use crate::backend::{FrameInput, FrameSink, StageTimes};
 use crate::entropy::huffman::Codebook;
@@ -105,7 +105,14 @@ impl<T: Element> Hybrid<T> {
 
     /// Queues the whole encoder, after [`Hybrid::send_tolerances`].
     pub fn encode(&mut self, gpu: &Gpu) -> Result<()> {
-        self.clear_state(gpu)?;
+        match self.entropy() {
+            Entropy::Huffman => self.clear_state(gpu).map(drop)?,
+            Entropy::Class => {
+                let words = size_of::<HybridState>() / 4;
+                let state = self.state.reserve(gpu, 4 * words)?;
+                self.class.reset(gpu, (state, words as u32))?;
+            }
+        }
         let chunked = self.plan.chunked();
         if chunked && !self.samples() {
             self.coarsen(gpu)?;

@@ -7,6 +7,7 @@ use super::arguments::{
 use super::{Hybrid, LIST, narrow};
 use crate::volume::DType;
 use crate::{Basis, Element, Entropy, Region, Result};
+use cudarc::driver::CudaStream;
 
 /// Warps of a block of threads of the local kernels, and values in shared memory of each: as in hybrid_block.cuh.
 const BLOCK_WARPS: u32 = 4;
@@ -195,6 +196,7 @@ impl<T: Element> Hybrid<T> {
     /// the decoder will have, in place; in a frame without chunked symbols beside it, in `result`.
     pub fn decompose(&self, gpu: &Gpu, symbols: &[u64]) -> Result<()> {
         let levels = self.plan.levels.len();
+        let mut beside = None;
         for k in self.first()..levels {
             if self.plan.levels[k].local {
                 self.run_local(gpu, ["hybrid_decompose_f32", "hybrid_decompose_f64"], k, self.level_work(k))?;
@@ -202,12 +204,22 @@ impl<T: Element> Hybrid<T> {
             }
             let mut a = self.global_arguments(gpu, k, symbols[k - self.first()]);
             let mut names = ["hybrid_global_decompose_f32", "hybrid_global_decompose_f64"];
-            if k == 1 && self.samples() {
+            if k <= 2 && self.samples() {
                 (a.fine, a.sampled_n) = (self.arrays[0].address(gpu), narrow(self.plan.n));
-                names = ["hybrid_sample_decompose_f32", "hybrid_sample_decompose_f64"];
+                names = match k {
+                    1 => ["hybrid_sample_decompose_f32", "hybrid_sample_decompose_f64"],
+                    _ => ["hybrid_sample_level_decompose_f32", "hybrid_sample_level_decompose_f64"],
+                };
             }
+            // The levels behind the first one need not wait for its symbols; their small kernels find room before its blocks.
+            let on = if k == 1 && self.samples() && levels > 2 {
+                a.coarse = 0;
+                &*beside.insert(gpu.fork_behind()?)
+            } else {
+                &gpu.stream
+            };
             // SAFETY: arrays and symbols were reserved for the extents of the level.
-            unsafe { self.launch(gpu, names, self.len_of(k).div_ceil(2), &a)? };
+            unsafe { self.launch_on(gpu, on, names, self.len_of(k).div_ceil(2), &a)? };
             if self.plan.basis == Basis::Projection {
                 let coarse = self.arrays[k + 1].address(gpu);
                 let correction = self.correction(gpu, k)?;
@@ -223,13 +235,16 @@ impl<T: Element> Hybrid<T> {
         unsafe {
             self.launch(gpu, ["hybrid_round_coarsest_f32", "hybrid_round_coarsest_f64"], self.len_of(levels), &a)?
         };
-        self.recompose(gpu, symbols, self.result.address(gpu))
+        self.recompose(gpu, symbols, self.result.address(gpu), beside.as_deref())
     }
 
     /// Queues the way back, from the coarsest array to the array that the coarse part holds; `whole` takes the frame
-    /// where that is the frame itself.
-    pub fn recompose(&self, gpu: &Gpu, symbols: &[u64], whole: u64) -> Result<()> {
+    /// where that is the frame itself. `beside`: where the symbols of level 1 come from, unless they are there.
+    pub fn recompose(&self, gpu: &Gpu, symbols: &[u64], whole: u64, beside: Option<&CudaStream>) -> Result<()> {
         for k in (self.first()..self.plan.levels.len()).rev() {
+            if let (1, Some(beside)) = (k, beside) {
+                gpu.join(beside)?;
+            }
             let result = if k == 0 { whole } else { self.arrays[k].address(gpu) };
             if self.plan.levels[k].local {
                 let rebuilt = self.arrays[k + 1].address(gpu);
@@ -281,7 +296,7 @@ impl<T: Element> Hybrid<T> {
         unsafe { self.launch(gpu, ["hybrid_join_f32", "hybrid_join_f64"], count, &a) }
     }
 
-    /// Queues the way from summed-up symbols to the coarsest array.
+    /// Queues the way from the symbols of the coarsest array to its values.
     pub fn dequantize_coarsest(&self, gpu: &Gpu, symbol: u64, result: u64) -> Result<()> {
         let levels = self.plan.levels.len();
         let a = GlobalArguments { result, ..self.global_arguments(gpu, levels, symbol) };
@@ -289,10 +304,9 @@ impl<T: Element> Hybrid<T> {
         let names = ["hybrid_dequantize_coarsest_f32", "hybrid_dequantize_coarsest_f64"];
         // SAFETY: symbols and array were reserved for the coarsest extents.
         unsafe {
-            self.launch(gpu, ["hybrid_sum_0"; 2], ny * nx, &a)?;
-            self.launch(gpu, ["hybrid_sum_1"; 2], nz * nx, &a)?;
-            self.launch(gpu, ["hybrid_sum_2"; 2], nz * ny * 32, &a)?;
-            self.launch(gpu, names, nz * ny * nx, &a)
+            self.launch(gpu, ["hybrid_sum_rows"; 2], nz * ny * 32, &a)?;
+            self.launch(gpu, ["hybrid_sum_columns"; 2], nz * nx, &a)?;
+            self.launch(gpu, names, ny * nx, &a)
         }
     }
 

@@ -24,6 +24,7 @@ use crate::transform::hybrid::plan::Plan;
 use crate::volume::DType;
 use crate::{Basis, Element, Entropy, Params, Result, ToleranceMap};
 use arguments::{HybridState, Step};
+use cudarc::driver::{CudaStream, DeviceRepr};
 pub use decode::decode_frame;
 pub use decoders::HuffmanDecoder;
 pub use encode::{encode_frame, stage_times};
@@ -69,6 +70,8 @@ pub struct Hybrid<T> {
     stored_counts: Buffer,
     cells: Buffer,
     tiers: Vec<Buffer>,
+    /// Whether they say that all blocks are of the one tier there is.
+    one_tier: bool,
     /// Steps of all levels by tier, then that of the coarsest array.
     steps: Buffer,
     tier_count: usize,
@@ -101,6 +104,7 @@ impl<T: Element> Hybrid<T> {
             key: key(n, params),
             arrays: (0..=plan.levels.len()).map(|_| Buffer::default()).collect(),
             tiers: plan.levels.iter().map(|_| Buffer::default()).collect(),
+            one_tier: false,
             plan,
             grid,
             layout,
@@ -175,6 +179,7 @@ impl<T: Element> Hybrid<T> {
         if self.plan.levels.is_empty() {
             self.tiers.resize_with(1, Buffer::default);
         }
+        let known = std::mem::take(&mut self.one_tier);
         for (k, memory) in self.tiers.iter_mut().enumerate() {
             let tiers = match self.plan.levels.get(k) {
                 Some(level) if level.local => hierarchy.local(k).tiers,
@@ -182,12 +187,15 @@ impl<T: Element> Hybrid<T> {
                 _ => continue,
             };
             let address = memory.reserve(gpu, tiers.len())?;
+            // looking through the tiers of all blocks would take longer than some kernels
             // SAFETY: just reserved.
-            match tiers.iter().all(|t| *t == tiers[0]) {
-                true => unsafe { gpu.fill(address, tiers[0], tiers.len())? },
-                false => unsafe { gpu.upload(address, tiers)? },
+            match self.tier_count {
+                1 if known => {}
+                1 => unsafe { gpu.fill(address, 0, tiers.len())? },
+                _ => unsafe { gpu.upload(address, tiers)? },
             }
         }
+        self.one_tier = self.tier_count == 1;
         Ok(())
     }
     fn entropy(&self) -> Entropy {
@@ -242,9 +250,24 @@ impl<T: Element> Hybrid<T> {
     ///
     /// # Safety
     /// As for [`Gpu::launch`].
-    unsafe fn launch<A: cudarc::driver::DeviceRepr>(
+    unsafe fn launch<A: DeviceRepr>(
         &self,
         gpu: &Gpu,
+        names: [&'static str; 2],
+        threads: usize,
+        arguments: &A,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_on(gpu, &gpu.stream, names, threads, arguments) }
+    }
+    /// The same on another stream.
+    ///
+    /// # Safety
+    /// As for [`Gpu::launch`].
+    unsafe fn launch_on<A: DeviceRepr>(
+        &self,
+        gpu: &Gpu,
+        stream: &CudaStream,
         [f32, f64]: [&'static str; 2],
         threads: usize,
         arguments: &A,
@@ -252,7 +275,7 @@ impl<T: Element> Hybrid<T> {
         let grid = threads.div_ceil(256).min(gpu.multiprocessors as usize * 16) as u32;
         let name = if T::DTYPE == DType::F32 { f32 } else { f64 };
         // SAFETY: the caller's promise.
-        unsafe { gpu.launch(name, grid, 256, 0, arguments) }
+        unsafe { gpu.launch_on(stream, name, grid, 256, 0, arguments) }
     }
 }
 

@@ -87,6 +87,6 @@ device_struct! {
         pub nodes_per_lane: [u32; 2],
         pub least_bits_per_lane: [u32; 2],
         pub tables_by_slots: u32,
-        pub unused: u32,
+        pub warps_of_tile: u32,
     }
 }

@@ -21,6 +21,8 @@ const CLASS_ROW: usize = 66;
 const CLASS_PIECE: usize = 32;
 /// Words of the window through which a warp reads a stream. As in rans_decode.cuh.
 const WINDOW: usize = 256;
+/// What stands behind the words of a stream, as in class_decode.cuh.
+const LISTS: usize = 64;
 /// How far the decoder reads past the end of a chunk at most.
 pub const READ_AHEAD: usize = 8 * WINDOW;
 
@@ -122,7 +124,7 @@ impl Coder {
         let (units, slots, entries) =
             (shapes.units_in_tile as usize, shapes.slots as usize, self.tables.entry_count as usize);
         debug_assert!(units < 1024 && slots < 1024 && entries <= 1024, "they are packed into 10 bits");
-        let per_warp = 2 * WINDOW + 12 * units.next_multiple_of(4) + (slots + 1).next_multiple_of(16);
+        let per_warp = 2 * WINDOW + 12 * units.next_multiple_of(4) + (slots + 1).next_multiple_of(16) + LISTS;
         let fixed = TOKENS_BYTES * self.table_count()
             + 4 * entries.next_multiple_of(4)
             + classes

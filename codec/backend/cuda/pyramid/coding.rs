@@ -42,6 +42,8 @@ pub struct Coding {
     initial: Vec<Chunk>,
     tile_count: u32,
     chunk_count: u32,
+    /// Warps that share a tile when forms are chosen, in place of one.
+    pub warps_of_tile: u32,
 }
 
 /// Addresses of the chunks, the output and its length; room in the output, number of chunks.
@@ -105,11 +107,7 @@ impl Coding {
     }
     /// Makes the chunks ready to be encoded once more, all with the same choice.
     pub fn reset(&self, gpu: &Gpu, choice: u8) -> Result<()> {
-        // SAFETY: reserved by `prepare`, one byte a chunk.
-        unsafe {
-            gpu.fill(self.choices.address(gpu), choice, self.chunk_count as usize)?;
-            gpu.copy(self.fresh.address(gpu), self.chunks.address(gpu), size_of_val(&self.initial[..]))
-        }
+        self.reset_with(gpu, choice, (0, 0))
     }
     /// The same and `count_words` words of 0 at `counts`, by one kernel in place of three copies.
     pub fn reset_with(&self, gpu: &Gpu, choice: u8, (counts, count_words): (u64, u32)) -> Result<()> {
@@ -185,7 +183,7 @@ impl Coding {
             nodes_per_lane: LANE_NODES_AND_BITS.map(|(nodes, _)| nodes as u32),
             least_bits_per_lane: LANE_NODES_AND_BITS.map(|(_, bits)| bits as u32),
             tables_by_slots: 0,
-            unused: 0,
+            warps_of_tile: self.warps_of_tile.max(1),
         }
     }
 
@@ -200,11 +198,12 @@ impl Coding {
         // as many blocks as run at a time: each takes the same share
         let (choosing, listing) = (gpu.multiprocessors * 5, gpu.multiprocessors * 8);
         let units = self.tile_count.saturating_mul(a.units_in_tile);
+        let choosers = self.tile_count.saturating_mul(a.warps_of_tile);
         // a few streams go to as many multiprocessors
         let streams = (self.chunk_count * MAX_STREAMS as u32).min(gpu.multiprocessors);
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
         unsafe {
-            gpu.launch(choose, self.tile_count.div_ceil(WARPS).min(choosing), BLOCK, 0, &a)?;
+            gpu.launch(choose, choosers.div_ceil(WARPS).min(choosing), BLOCK, 0, &a)?;
             gpu.launch("split_chunks", 1, 1024, 0, &a)?;
             gpu.launch("list_units", units.div_ceil(BLOCK).min(listing), BLOCK, 0, &a)?;
             gpu.launch(encode, streams, 32 * warps, shared, &a)?;

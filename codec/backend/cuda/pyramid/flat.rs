@@ -14,6 +14,8 @@ use std::ops::Range;
 const BITS: u32 = 32;
 /// Every payload starts one byte before a multiple of this: see the chunks of the pyramid.
 const ALIGNMENT: usize = 16;
+/// Tiles have 32 long units, and only the last one of a payload has fewer: few enough for turns of warps that are not even.
+const WARPS_OF_TILE: u32 = 4;
 
 /// Symbols of one payload on the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +48,7 @@ impl Flat {
             list.add_flat(level, &layout);
         }
         let shapes = gathering.upload(gpu)?;
+        self.coding.warps_of_tile = WARPS_OF_TILE;
         self.coding.prepare(gpu, &list.close()?, shapes.slots, BITS as usize / 8, encode)?;
         self.shapes = Some(shapes);
         Ok(())
@@ -56,10 +59,13 @@ impl Flat {
         [self.coding.q(gpu), self.coding.delta(gpu)]
     }
 
+    /// Makes the payloads ready to be encoded, before [`Flat::encode`], and sets `words` words at `counts` to 0.
+    pub fn reset(&self, gpu: &Gpu, (counts, words): (u64, u32)) -> Result<()> {
+        self.coding.reset_with(gpu, 0, (counts, words))
+    }
     /// Queues everything from symbols to bytes.
     pub fn encode(&self, gpu: &Gpu) -> Result<()> {
         let (Some(coder), Some(shapes)) = (&self.coder, &self.shapes) else { return Ok(()) };
-        self.coding.reset(gpu, 0)?;
         self.coding.encode(gpu, coder, shapes, BITS)
     }
 
