@@ -178,12 +178,20 @@ extern "C" __global__ void __launch_bounds__(256) reset_chunks(const ResetArgume
     if (i < a.count_words) a.counts[i] = 0;
 }
 
+struct AssembleArguments {
+    // Of the chunks up to the last one that is wanted; their number.
+    GroupsArguments groups;
+    // The first one that is.
+    u32 first, unused;
+};
+
 // `unless_left`: only if no tiles were left out, whose streams are not there yet.
-__device__ __forceinline__ void assemble_chunk(const GroupsArguments &a, bool unless_left) {
+__device__ __forceinline__ void assemble_chunk(const AssembleArguments &arguments, bool unless_left) {
     __shared__ Numbers numbers;
+    const GroupsArguments &a = arguments.groups;
     // it comes while other things do
     const u32 left = unless_left && a.left_out_count ? *a.left_out_count : 0;
-    const u32 own = blockIdx.x, walk = walk_of(a.choices[own]), thread = threadIdx.x;
+    const u32 own = arguments.first + blockIdx.x, walk = walk_of(a.choices[own]), thread = threadIdx.x;
     Chunk &chunk = a.chunks[own];
     const GroupChunk &of_chunk = a.group_chunks[own];
     const u32 count = of_chunk.streams[walk], first = of_chunk.first, words = a.value_bytes / 4;
@@ -197,7 +205,8 @@ __device__ __forceinline__ void assemble_chunk(const GroupsArguments &a, bool un
     if (left > 0) return;
     if (thread == 0) {
         chunk.offset = place, chunk.bytes = layout.end;
-        if (own == 0) a.totals[1] = end;
+        // for good where these are the last ones
+        if (blockIdx.x == 0) a.totals[1] = end;
     }
     if (end > a.capacity) return;
     u8 *out = a.output + place;
@@ -216,10 +225,10 @@ __device__ __forceinline__ void assemble_chunk(const GroupsArguments &a, bool un
     copy_streams(numbers, count, a.value_bytes, out + layout.exact, (const u32 *)a.exact + first_exact * words);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const GroupsArguments a) { assemble_chunk(a, true); }
+extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const AssembleArguments a) { assemble_chunk(a, true); }
 // Behind the streams of tiles that were left out, if there are any.
-extern "C" __global__ void __launch_bounds__(256, 4) assemble_left_groups(const GroupsArguments a) {
-    if (*a.left_out_count > 0) assemble_chunk(a, false);
+extern "C" __global__ void __launch_bounds__(256, 4) assemble_left_groups(const AssembleArguments a) {
+    if (*a.groups.left_out_count > 0) assemble_chunk(a, false);
 }
 
 // The bytes of a chunk, of which none is trusted.

@@ -213,6 +213,11 @@ device_struct! {
         pub unused: u32,
         pub groups: GroupsArguments,
     }
+    pub struct AssembleArguments {
+        pub groups: GroupsArguments,
+        pub first: u32,
+        pub unused: u32,
+    }
     pub struct CoarsePackArguments {
         pub tiles: TileArguments,
         pub groups: GroupsArguments,

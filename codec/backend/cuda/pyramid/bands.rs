@@ -51,6 +51,8 @@ pub struct Bands {
     decode: &'static BandKernel,
     weights: Buffer,
     list: Buffer,
+    /// Of each tile of the list.
+    chunks: Vec<u32>,
 }
 
 impl Bands {
@@ -60,15 +62,21 @@ impl Bands {
         let (Some(encode), Some(decode)) = (encode, decode) else { return Ok(None) };
         let fits = encode.shared.max(decode.shared) <= gpu.shared_per_block;
         let Some(weights) = weights(plan).filter(|_| fits) else { return Ok(None) };
-        let mut bands = Self { encode, decode, weights: Buffer::default(), list: Buffer::default() };
+        let mut bands =
+            Self { encode, decode, weights: Buffer::default(), list: Buffer::default(), chunks: Vec::new() };
         let address = bands.weights.reserve(gpu, size_of_val(&weights[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(address, &weights)? };
         Ok(Some(bands))
     }
+    /// That of a tile of the list.
+    pub fn chunk(&self, tile: u32) -> u32 {
+        self.chunks[tile as usize]
+    }
     /// Sends the list of the tiles with these numbers.
     pub fn prepare(&mut self, gpu: &Gpu, numbers: &[u32], all: &[Tile]) -> Result<()> {
         let tiles: Vec<_> = numbers.iter().map(|&number| BandTile { number, at: all[number as usize].at }).collect();
+        self.chunks = numbers.iter().map(|&number| all[number as usize].chunk).collect();
         let address = self.list.reserve(gpu, size_of_val(&tiles[..]))?;
         // SAFETY: just reserved for exactly this list.
         unsafe { gpu.upload(address, &tiles) }

@@ -2,17 +2,19 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{GroupChunk, GroupTile, GroupsArguments};
+use super::arguments::{AssembleArguments, GroupChunk, GroupTile, GroupsArguments};
 use super::blob::Blob;
 use super::class_arguments::Chunk;
 use super::coding::Coding;
 use super::group_shapes::Tables;
 use super::level::{NO_TILE, Worklist};
+use super::whole::WholePart;
 use super::{Pyramid, Stage, Work};
 use crate::entropy::groups::geometry::TileGroups;
 use crate::transform::pyramid::{Real, last};
 use crate::{Error, Result};
 use cudarc::driver::CudaStream;
+use std::ops::Range;
 
 /// Warps of a block that packs or unpacks streams, and blocks of a multiprocessor: as in groups_pack.cu.
 const WARPS: u32 = 4;
@@ -261,32 +263,45 @@ impl<T: Real> Pyramid<T> {
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
         unsafe { gpu.launch_on(stream, "pack_groups", blocks(gpu, &a), 32 * WARPS, 0, &a) }
     }
-    /// Queues, on `stream`, the copying of all streams to their places in the output; nothing happens when it is too small.
+    /// Queues, on `stream`, the copying of the streams of these chunks to their places in the output, when those of all chunks before them are there too;
+    /// nothing happens when it is too small.
     pub(super) fn assemble_groups(
         &self,
         gpu: &Gpu,
         stream: &CudaStream,
         groups: &Groups,
+        chunks: Range<u32>,
         when: Assembling,
     ) -> Result<()> {
         let all = groups.arguments(gpu, &self.coding, T::BYTES);
-        let (name, a) = match when {
-            Assembling::Always => ("assemble_groups", GroupsArguments { left_out_count: 0, ..all }),
-            Assembling::AtOnce => ("assemble_groups", all),
-            Assembling::Late => ("assemble_left_groups", all),
-        };
+        let left_out_count = if when == Assembling::Always { 0 } else { all.left_out_count };
+        let name = if when == Assembling::Late { "assemble_left_groups" } else { "assemble_groups" };
+        let grid = chunks.len() as u32;
+        let (first, chunk_count) = (chunks.start, chunks.end);
+        let a = AssembleArguments { groups: GroupsArguments { left_out_count, chunk_count, ..all }, first, unused: 0 };
         // SAFETY: as in `pack_groups`.
-        unsafe { gpu.launch_on(stream, name, a.chunk_count, CHUNK_THREADS, 0, &a) }
+        unsafe { gpu.launch_on(stream, name, grid, CHUNK_THREADS, 0, &a) }
+    }
+    /// The same for all chunks, whatever was left out.
+    pub(super) fn assemble_all(&self, gpu: &Gpu, groups: &Groups) -> Result<()> {
+        let chunks = 0..self.coding.parts(gpu).chunk_count;
+        self.assemble_groups(gpu, &gpu.stream, groups, chunks, Assembling::Always)
+    }
+    /// The chunks that are whole when all tiles before `rest` are done.
+    pub(super) fn chunks_before(&self, rest: Option<&WholePart>) -> Range<u32> {
+        0..rest.zip(self.bands.as_ref()).map_or(0, |(part, bands)| bands.chunk(part.tiles.start))
     }
     /// Queues the way from the bands, of which some tiles may be left out, to bytes.
     pub(super) fn finish_groups(&mut self, gpu: &Gpu, work: &Work) -> Result<()> {
         // mostly there are none: what follows from them runs beside
+        let count = self.coding.parts(gpu).chunk_count;
+        let rest = self.chunks_before(self.whole_parts(gpu, 0, work).1.as_ref()).end..count;
         let beside = gpu.fork()?;
         let mut left = self.run_left_out(gpu, &beside, 0, work);
         let Some(groups) = &self.groups else { return left };
         left = left.and_then(|()| self.pack_groups(gpu, &beside, groups, Packing::LeftOut));
-        let assembled = self.assemble_groups(gpu, &gpu.stream, groups, Assembling::AtOnce);
-        left = left.and_then(|()| self.assemble_groups(gpu, &beside, groups, Assembling::Late));
+        let assembled = self.assemble_groups(gpu, &gpu.stream, groups, rest, Assembling::AtOnce);
+        left = left.and_then(|()| self.assemble_groups(gpu, &beside, groups, 0..count, Assembling::Late));
         gpu.join(&beside)?;
         left.and(assembled)
     }
@@ -307,7 +322,7 @@ impl<T: Real> Pyramid<T> {
         let all = groups.arguments(gpu, &self.coding, T::BYTES);
         let (corners, listed, banded) = (groups.corner_count, groups.list_count, groups.banded_count);
         let (half, half_banded) = (corners + (listed - corners) / 2, banded / 2);
-        let of = |listed: std::ops::Range<u32>, banded: std::ops::Range<u32>, left_out_count| GroupsArguments {
+        let of = |listed: Range<u32>, banded: Range<u32>, left_out_count| GroupsArguments {
             list: all.list + 4 * listed.start as u64,
             list_count: listed.len() as u32,
             banded: all.banded + 4 * banded.start as u64,

@@ -40,7 +40,7 @@ use coder::Coder;
 use coding::Coding;
 use cudarc::driver::CudaStream;
 pub(super) use flat::{Flat, FlatPart};
-use groups::{Assembling, Groups, Packing};
+use groups::{Groups, Packing};
 pub(super) use host_decode::decode_frame;
 pub(super) use host_encode::encode_frame;
 use level::{Gathering, Shapes, Worklist};
@@ -193,7 +193,7 @@ impl<T: Real> Pyramid<T> {
             (_, Some(groups), Some(work)) if groups.has_banded() => self.finish_groups(gpu, work),
             (_, Some(groups), _) => {
                 self.pack_groups(gpu, &gpu.stream, groups, Packing::All)?;
-                self.assemble_groups(gpu, &gpu.stream, groups, Assembling::Always)
+                self.assemble_all(gpu, groups)
             }
             _ => self.coding.encode(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
@@ -202,7 +202,7 @@ impl<T: Real> Pyramid<T> {
     fn assemble(&self, gpu: &Gpu) -> Result<()> {
         match (&self.planes, &self.groups) {
             (Some(planes), _) => self.assemble_planes(gpu, planes),
-            (_, Some(groups)) => self.assemble_groups(gpu, &gpu.stream, groups, Assembling::Always),
+            (_, Some(groups)) => self.assemble_all(gpu, groups),
             _ => self.coding.assemble(gpu, &self.coder, &self.shapes, 8 * T::BYTES as u32),
         }
     }

@@ -3,7 +3,7 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
-use super::groups::{Groups, Packing};
+use super::groups::{Assembling, Groups, Packing};
 use super::level::{NO_TILE, TileSize, WholeTiles, Worklist};
 use super::parts::{MIDDLE_NODES, SMALL_NODES, TilePart};
 use super::tables::SLAB_PLANES;
@@ -159,16 +159,17 @@ impl<T: Real> Pyramid<T> {
             Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &first, &beside),
             None => self.run_finest((gpu, &gpu.stream), k, work, &first),
         };
-        let finest = match &behind {
-            Some((stream, part)) => {
-                let rest = self.run_finest((gpu, stream), k, work, part);
-                gpu.join(stream)?;
-                finest.and(rest)
-            }
-            None => finest,
-        };
+        let behind_bands =
+            behind.as_ref().map_or(Ok(()), |(stream, part)| self.run_finest((gpu, stream), k, work, part));
         gpu.join(&beside)?;
-        [coarse, others, finest].into_iter().collect()
+        let mut early = Ok(());
+        if let (Some((stream, part)), Some(groups)) = (&behind, &self.groups) {
+            // the blocks of the last tiles end one by one
+            let chunks = self.chunks_before(Some(part));
+            early = self.assemble_groups(gpu, &gpu.stream, groups, chunks, Assembling::AtOnce);
+            gpu.join(stream)?;
+        }
+        [coarse, others, finest, behind_bands, early].into_iter().collect()
     }
 
     /// The bands of whole tiles. Streams that need not wait for them are packed where they leave room: those of other tiles, which `others` makes, and the
