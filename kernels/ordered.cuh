@@ -62,7 +62,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     }
     // Passes, stencils and positions.
     __device__ __forceinline__ void load_tables() const {
-        if (thread < 3 * shape.steps) passes[thread] = this->pass(thread);
+        if (thread < 3 * this->steps) passes[thread] = this->pass(thread);
         if (thread < count) this->starts()[thread] = tile(thread).start;
         const u32 of_one = this->stencil_bytes(), bytes = this->stencil_count() * of_one;
         const char *from = (const char *)a.stencils[choice.points()] + (u64)shape.first_stencil * of_one;

@@ -40,7 +40,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     const u32 *const numbers;
     const Choice choice;
     const u32 thread;
-    const u32 dims[3];
+    const u32 dims[3], steps;
     u32 count;
     // Values of one tile after the other, by place; decoding, symbols before their nodes are rebuilt.
     T *const v;
@@ -51,8 +51,8 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
 
     // Takes as many of `most` tiles from the first on as are alike and have room.
     __device__ OrderedTiles(const TileArguments<T> &a, const u32 *numbers, u32 most, char *memory, u32 thread)
-        : a(a), shape(a.shapes[a.tiles[*numbers].shape]), numbers(numbers), choice(choice_of(0)), thread(thread), dims{shape.dims[0], shape.dims[1], shape.dims[2]}, count(1),
-          v((T *)memory), passes(nullptr), row_distance(offset(1, dims[1] - 1)), plane_distance(offset(0, min(1u, dims[0] - 1))) {
+        : a(a), shape(a.shapes[a.tiles[*numbers].shape]), numbers(numbers), choice(choice_of(0)), thread(thread), dims{shape.dims[0], shape.dims[1], shape.dims[2]}, steps(shape.steps),
+          count(1), v((T *)memory), passes(nullptr), row_distance(offset(1, dims[1] - 1)), plane_distance(offset(0, min(1u, dims[0] - 1))) {
         if (TILES > 1) {
             const u32 room = (a.tile_bytes - table_bytes()) / (shape.places * (u32)sizeof(T) + (a.tier_count > 1 ? tier_count() : 0));
             // a lane a tile
@@ -69,7 +69,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     }
     // Memory behind the values: the passes, where the symbols of each tile begin, stencils for as many points as was chosen, the position of each rank of an axis,
     // tiers of the tolerance blocks.
-    __device__ __forceinline__ u64 *starts() const { return (u64 *)(passes + 3 * shape.steps); }
+    __device__ __forceinline__ u64 *starts() const { return (u64 *)(passes + 3 * steps); }
     __device__ __forceinline__ char *stencils() const { return (char *)(starts() + (TILES + 1) / 2 * 2); }
     __device__ __forceinline__ u32 stencil_bytes() const { return choice.points() == 0 ? sizeof(Stencil<T, 2>) : choice.points() == 1 ? sizeof(Stencil<T, 4>) : sizeof(Stencil<T, 6>); }
     __device__ __forceinline__ u32 stencil_count() const { return max(dims[0], 2u) + max(dims[1], 2u) + max(dims[2], 2u) - 6; }
@@ -93,7 +93,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     __device__ __forceinline__ Pass<T> pass(u32 number) const {
         constexpr u32 ALL_BITS = GROUP == 32 ? 5 : GROUP == 256 ? 8 : GROUP == 512 ? 9 : 10;
         const u32 order = choice.favoured() == 3 ? 0x201 : choice.favoured() == 2 ? 0x102 : 0x012;
-        const u32 step = shape.steps - 1 - number / 3, turn = number % 3, axis = order >> (4 * turn) & 3, row = axis == 0 ? 1 : 0, column = axis == 2 ? 1 : 2;
+        const u32 step = steps - 1 - number / 3, turn = number % 3, axis = order >> (4 * turn) & 3, row = axis == 0 ? 1 : 0, column = axis == 2 ? 1 : 2;
         // of another axis all nodes of the step, where those along it are there
         const auto set = [&](u32 other) { return step + (turn == 0 || (turn == 1 && other != (order & 3))); };
         const bool alone = GROUP > 32 && size(0, step) * size(1, step) * size(2, step) <= FEW;
@@ -141,23 +141,26 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         const u32 step = pass.step % 8;
         Quantizer<T> z = pass.quantizer;
         const Quantizer<T> *quantizers = quantizers_of(a, choice, step);
+        const u16 *const coded_at = a.coded_at + shape.coded_at + (pass.begin + first * distance);
+        const u64 *const starts = this->starts();
+        i16 *symbols = a.q + starts[0];
 #pragma unroll 1
         do {
             u32 row = (u32)(((float)line + 0.5f) * pass.of_row), tile = 0;
             const u32 column = line - row * pass.columns;
             if (TILES > 1) tile = (u32)(((float)row + 0.5f) * pass.of_tile), row -= tile * pass.rows;
             const u32 in_row = min(row << pass.row_set, pass.row_end);
-            const u32 start = in_row * pass.row_distance + column * pass.column_distance + pass.begin + first * distance;
+            const u32 start = in_row * pass.row_distance + column * pass.column_distance;
             u32 block = 0, at = (2 * first + 1) << step;
             if (TIERED) {
                 const u32 other = pass.axis == 0 ? 1 : 0, last = pass.axis == 2 ? 1 : 2;
                 const u32 of_row = other == 0 ? in_row : positions()[LONGEST + row], of_column = positions()[LONGEST * last + column];
                 block = tile * tier_count() + (of_row >> a.shift) * block_distance(other) + (of_column >> a.shift) * block_distance(last);
             }
-            T *own = v + tile * shape.places + start;
-            i16 *symbols = a.q + starts()[tile];
+            T *own = v + tile * shape.places + pass.begin + first * distance + start;
+            if (TILES > 1) symbols = a.q + starts[tile];
             keep_global(symbols);
-            const u16 *coded = a.coded_at + shape.coded_at + start;
+            const u16 *coded = coded_at + start;
             const Stencil<T, POINTS> *stencil = stencils;
             T near[POINTS];
 #pragma unroll
@@ -183,9 +186,9 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
                         const bool fits = quantize(u, p, z, symbol);
                         if (kept) *own = u;
                         *advance<1>(symbols, number[turn]) = symbol;
-                        if (!fits) a.delta[starts()[tile] + number[turn]] = delta_of(u, p);
+                        if (!fits) a.delta[starts[tile] + number[turn]] = delta_of(u, p);
                     } else {
-                        *own = u == (T)EXACT ? apply_delta<T>(a.delta[starts()[tile] + coded[turn * distance]], p) : R::fma(u, z.step, p);
+                        *own = u == (T)EXACT ? apply_delta<T>(a.delta[starts[tile] + coded[turn * distance]], p) : R::fma(u, z.step, p);
                     }
                     own += distance;
                     if (left == turn + 1) break;
@@ -199,7 +202,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         } while (line < lines);
     }
     template <u32 POINTS, bool TIERED> __device__ __forceinline__ void sweep() const {
-        const u32 passes_end = 3 * shape.steps;
+        const u32 passes_end = 3 * steps;
         bool alone = GROUP > 32;
 #pragma unroll 1
         for (u32 number = 0; number < passes_end; number++) {
