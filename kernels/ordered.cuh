@@ -48,8 +48,20 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         T *to = v + number * shape.places;
         // where there is no node, another symbol stands for it
         const u32 places = (dims[0] - 1) * plane_distance + (dims[1] - 1) * row_distance + dims[2];
-#pragma unroll 8
-        for (u32 i = thread; i < places; i += GROUP) to[i] = (T)symbols[coded_at[i]];
+        // as many are under way
+        constexpr u32 BATCH = 8;
+        for (u32 first = thread; first < places; first += BATCH * GROUP) {
+            u32 coded[BATCH];
+            i16 symbol[BATCH];
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) coded[k] = first + k * GROUP < places ? coded_at[first + k * GROUP] : 0;
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) symbol[k] = symbols[coded[k]];
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                if (first + k * GROUP < places) to[first + k * GROUP] = (T)symbol[k];
+            }
+        }
     }
     __device__ __forceinline__ void load_tiers(u32 number) const {
         const Tile &tile = this->tile(number);

@@ -102,8 +102,9 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         pass.rows = size(row, set(row)), pass.columns = size(column, set(column)), pass.lines = pass.rows * pass.columns * count;
         pass.of_row = reciprocal((float)pass.columns), pass.of_tile = reciprocal((float)pass.rows);
         pass.fresh = size(axis, step) - old, pass.line_bits = min(bit_length(pass.lines - 1), bits);
+        // a part begins where a unit does
         const u32 parts = bits - pass.line_bits;
-        pass.length = (pass.fresh + (1u << parts) - 1) >> parts;
+        pass.length = ((pass.fresh + (1u << parts) - 1) >> parts) + 3 & ~3u;
         pass.row_set = row == 0 ? set(row) : 0, pass.row_end = row == 0 ? dims[0] - 1 : dims[1], pass.row_distance = distance(row), pass.column_distance = distance(column);
         // on the last two axes new nodes stand behind the old ones
         pass.begin = axis == 0 ? plane_distance << step : old * distance(axis), pass.distance = axis == 0 ? plane_distance << (step + 1) : distance(axis);
@@ -122,28 +123,74 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
             for (u32 k = 0; k < Some::COUNT; k++) weight[i + k] = some.of[k];
         }
     }
-    // The numbers of nodes of a line among the coded ones, behind those of SKIPPED nodes, where it has so many.
-    template <u32 SKIPPED, u32 COUNT, u32 K = 0> static __device__ __forceinline__ void look_up(u32 (&number)[COUNT], const u16 *coded, u32 distance, u32 left) {
-        if constexpr (K < COUNT) {
-            number[K] = SKIPPED + K < left ? *advance<SKIPPED + K>(coded, distance) : 0;
-            keep(number[K]);
-            look_up<SKIPPED, COUNT, K + 1>(number, coded, distance, left);
+    // Two nodes of a line, the second one a copy of the first where there is none. Of each its quantizer, and its value or its symbol; its prediction.
+    struct Two {
+        Quantizer<T> quantizer[2];
+        T u[2], p[2];
+        u32 number[2];
+        bool is_two;
+    };
+    // Predicts from the old nodes near the first one, of which all but the last are there already; those near the node behind the second one stay.
+    template <u32 POINTS> static __device__ __forceinline__ void predict(Two &two, T (&near)[POINTS + 1], const T *own, u32 distance, const Stencil<T, POINTS> *stencil) {
+        const T *other = own + (two.is_two ? distance : 0);
+        const Stencil<T, POINTS> *second = stencil + (two.is_two ? 1 : 0);
+        near[POINTS - 1] = own[stencil->offset[POINTS - 1]], near[POINTS] = other[second->offset[POINTS - 1]];
+        two.u[0] = *own, two.u[1] = *other;
+        T weight[2][POINTS];
+        load_weights(*stencil, weight[0]), load_weights(*second, weight[1]);
+#pragma unroll
+        for (u32 i = 0; i < 2; i++) {
+            two.p[i] = R::mul(weight[i][0], near[i]);
+#pragma unroll
+            for (u32 k = 1; k < POINTS; k++) two.p[i] = R::fma(weight[i][k], near[i + k], two.p[i]);
+        }
+#pragma unroll
+        for (u32 k = 0; k + 1 < POINTS; k++) near[k] = near[k + 2];
+    }
+    // Their symbols, or their values.
+    __device__ __forceinline__ void put(Two &two, T *own, u32 distance, i16 *symbols, u64 start, bool kept) const {
+        Bits *delta = a.delta + start;
+        if (ENCODE) {
+            i16 symbol[2];
+            bool fits[2];
+#pragma unroll
+            for (u32 i = 0; i < 2; i++) fits[i] = quantize(two.u[i], two.p[i], two.quantizer[i], symbol[i]);
+            if (kept) *own = two.u[0];
+            *advance<1>(symbols, two.number[0]) = symbol[0];
+            if (two.is_two) {
+                if (kept) own[distance] = two.u[1];
+                *advance<1>(symbols, two.number[1]) = symbol[1];
+            }
+            if (!(fits[0] & fits[1])) {
+                if (!fits[0]) delta[two.number[0]] = delta_of(two.u[0], two.p[0]);
+                if (!fits[1] && two.is_two) delta[two.number[1]] = delta_of(two.u[1], two.p[1]);
+            }
+        } else {
+            T r[2];
+#pragma unroll
+            for (u32 i = 0; i < 2; i++) r[i] = R::fma(two.u[i], two.quantizer[i].step, two.p[i]);
+            if (two.u[0] == (T)EXACT || two.u[1] == (T)EXACT) {
+                if (two.u[0] == (T)EXACT) r[0] = apply_delta<T>(delta[two.number[0]], two.p[0]);
+                if (two.u[1] == (T)EXACT && two.is_two) r[1] = apply_delta<T>(delta[two.number[1]], two.p[1]);
+            }
+            *own = r[0];
+            if (two.is_two) own[distance] = r[1];
         }
     }
     // The thread's part of a pass. `kept`: other nodes are predicted from these, or they are the result.
     template <u32 POINTS, bool TIERED> __device__ __forceinline__ void take(const Pass<T> &pass, bool kept) const {
-        // until the values in turn are in their first order again
-        constexpr u32 TURNS = POINTS == 6 ? 6 : 4;
+        // new nodes of a unit on a line
+        constexpr u32 TURNS = 4;
         const u32 first = (thread >> pass.line_bits) * pass.length, end = min(first + pass.length, pass.fresh), lines = pass.lines, distance = pass.distance;
         u32 line = thread & ((1u << pass.line_bits) - 1);
         if (first >= end || line >= lines) return;
         const Stencil<T, POINTS> *const stencils = (const Stencil<T, POINTS> *)this->stencils() + pass.stencil + first;
         const u32 step = pass.step % 8;
-        Quantizer<T> z = pass.quantizer;
-        const Quantizer<T> *quantizers = quantizers_of(a, choice, step);
+        const Quantizer<T> only = pass.quantizer, *quantizers = quantizers_of(a, choice, step);
         const u16 *const coded_at = a.coded_at + shape.coded_at + (pass.begin + first * distance);
         const u64 *const starts = this->starts();
-        i16 *symbols = a.q + starts[0];
+        u64 symbols_at = starts[0];
+        i16 *symbols = a.q + symbols_at;
 #pragma unroll 1
         do {
             u32 row = (u32)(((float)line + 0.5f) * pass.of_row), tile = 0;
@@ -158,45 +205,36 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
                 block = tile * tier_count() + (of_row >> a.shift) * block_distance(other) + (of_column >> a.shift) * block_distance(last);
             }
             T *own = v + tile * shape.places + pass.begin + first * distance + start;
-            if (TILES > 1) symbols = a.q + starts[tile];
+            if (TILES > 1) symbols_at = starts[tile], symbols = a.q + symbols_at;
             keep_global(symbols);
             const u16 *coded = coded_at + start;
             const Stencil<T, POINTS> *stencil = stencils;
-            T near[POINTS];
+            T near[POINTS + 1];
 #pragma unroll
             for (u32 k = 0; k + 1 < POINTS; k++) near[k] = own[stencil->offset[k]];
-            // numbers of symbols are asked for long before they are needed
-            u32 left = end - first, number[TURNS];
-            if (ENCODE) look_up<0>(number, coded, distance, left);
+            // the numbers of the first two nodes in a unit among the coded ones, asked for long before they are needed
+            u32 left = end - first, number = *coded, second = left > 1 ? coded[distance] : 0;
 #pragma unroll 1
             for (;;) {
-                u32 next[TURNS];
-                if (ENCODE) look_up<TURNS>(next, coded, distance, left);
+                const u32 next = left > TURNS ? *advance<TURNS>(coded, distance) : 0, next_second = left > TURNS + 1 ? *advance<TURNS + 1>(coded, distance) : 0;
+                const u32 apart = second - number;
 #pragma unroll
-                for (u32 turn = 0; turn < TURNS; turn++) {
-                    near[(turn + POINTS - 1) % POINTS] = own[stencil[turn].offset[POINTS - 1]];
-                    T u = *own, weight[POINTS];
-                    load_weights(stencil[turn], weight);
-                    T p = R::mul(weight[0], near[turn % POINTS]);
+                for (u32 turn = 0; turn < TURNS; turn += 2) {
+                    Two two;
+                    two.is_two = left > turn + 1, two.number[0] = number, two.number[1] = number + apart;
+                    predict(two, near, own, distance, stencil + turn);
+                    two.quantizer[0] = only, two.quantizer[1] = only;
+                    if (TIERED) {
 #pragma unroll
-                    for (u32 k = 1; k < POINTS; k++) p = R::fma(weight[k], near[(turn + k) % POINTS], p);
-                    if (TIERED) z = quantizers[tiers()[block + (at >> a.shift) * block_distance(pass.axis)]], at += 2u << step;
-                    if (ENCODE) {
-                        i16 symbol;
-                        const bool fits = quantize(u, p, z, symbol);
-                        if (kept) *own = u;
-                        *advance<1>(symbols, number[turn]) = symbol;
-                        if (!fits) a.delta[starts[tile] + number[turn]] = delta_of(u, p);
-                    } else {
-                        *own = u == (T)EXACT ? apply_delta<T>(a.delta[starts[tile] + coded[turn * distance]], p) : R::fma(u, z.step, p);
+                        for (u32 i = 0; i < 2; i++) two.quantizer[i] = quantizers[tiers()[block + ((at + (two.is_two ? i << (step + 1) : 0)) >> a.shift) * block_distance(pass.axis)]];
+                        at += 4u << step;
                     }
-                    own += distance;
-                    if (left == turn + 1) break;
+                    put(two, own, distance, symbols, symbols_at, kept);
+                    own += 2 * distance, number += 2 * apart;
+                    if (left <= turn + 2) break;
                 }
                 if (left <= TURNS) break;
-                left -= TURNS, stencil += TURNS, coded = advance<TURNS>(coded, distance);
-#pragma unroll
-                for (u32 k = 0; k < TURNS; k++) number[k] = next[k];
+                left -= TURNS, stencil += TURNS, coded = advance<TURNS>(coded, distance), number = next, second = next_second;
             }
             line += 1u << pass.line_bits;
         } while (line < lines);
