@@ -197,7 +197,7 @@ impl<T: Real> Pyramid<T> {
     ) -> Result<()> {
         let double = T::DTYPE == DType::F64;
         // corner arrays of the other coders choose parity order
-        let ordered = self.key.3 == Order::Axis && (k == 0 || self.planes.is_some());
+        let ordered = self.key.3 == Order::Axis && (k == 0 || self.key.2 == crate::Coder::Planes);
         // where they leave most multiprocessors idle, several of these share a tile
         let cut = largest.planes.div_ceil(SLAB_PLANES) as u32;
         let alone = few && device_count == 0 && largest.nodes > SMALL_NODES && count * cut <= gpu.multiprocessors;
