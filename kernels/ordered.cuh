@@ -1,299 +1,168 @@
-// One tile of any shape of a chunk in axis order (FORMAT.md, "tiles and node sets"). Each node is predicted along one axis, so that a thread takes the new
-// nodes of a line, or of a part of one, one after the other: no lists of nodes, and of the old nodes around a new one all but one are in registers.
+// Tiles of any shape of chunks in axis order: from values to symbols and back.
 #pragma once
-#include "tile.cuh"
+#include "ordered_pass.cuh"
 
-// The nodes of a step that are predicted along one axis, on lines along it: what a thread must know of them. Rows and columns count the lines, on the two other
-// axes.
-template <class T> struct __align__(16) Pass {
-    u32 lines, columns;
-    float of_row;
-    // 2^line_bits threads take a part of each line, of `length` of its `fresh` new nodes.
-    u32 line_bits, length, fresh;
-    // Rows of nodes that are in order in the tile's memory, and not by rank, are every 2^row_set-th and the last.
-    u32 row_set, row_end, row_distance, column_distance;
-    // The place of the first new node of the first line, and from one to the next on a line; their first stencil.
-    u32 begin, distance, stencil;
-    // The axis, and the step with 8 more where one warp does it.
-    u16 axis, step;
-    // Of the first tier.
-    Quantizer<T> quantizer;
-    __device__ __forceinline__ bool is_alone() const { return step >= 8; }
-};
+template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct OrderedWork : OrderedTiles<T, GROUP, TILES, ENCODE, SPILLED> {
+    typedef OrderedTiles<T, GROUP, TILES, ENCODE, SPILLED> Base;
+    using Base::a;
+    using Base::Base;
+    using Base::choice;
+    using Base::count;
+    using Base::dims;
+    using Base::LONGEST;
+    using Base::offset;
+    using Base::passes;
+    using Base::plane_distance;
+    using Base::row_distance;
+    using Base::shape;
+    using Base::sync;
+    using Base::thread;
+    using Base::tile;
+    using Base::v;
 
-template <class T, u32 GROUP, bool ENCODE, bool SPILLED> struct OrderedTile {
-    typedef Real<T> R;
-    typedef typename R::Bits Bits;
-    // Values of one access.
-    template <u32 BYTES> struct __align__(BYTES) Together {
-        static constexpr u32 COUNT = BYTES / sizeof(T);
-        T of[COUNT];
-    };
-    // Steps with so many nodes at most go to one warp, which waits for no others. Nodes of an axis at most.
-    static constexpr u32 FEW = 128, LONGEST = 32;
-    const TileArguments<T> &a;
-    const TileShape &shape;
-    const Tile &tile;
-    const Choice choice;
-    const u32 thread;
-    // Values by place; decoding, symbols before their nodes are rebuilt.
-    T *const v;
-    Pass<T> *const passes;
-    const u32 dims[3];
-    // From a row or plane to the next in the tile's memory. Planes are in order, rows and columns by rank: those of later sets come first, so that the second one is the
-    // last of the tile.
-    const u32 row_distance, plane_distance;
-
-    __device__ OrderedTile(const TileArguments<T> &a, const Tile &tile, const TileShape &shape, char *memory, u32 thread)
-        : a(a), shape(shape), tile(tile), choice{a.choices[tile.chunk]}, thread(thread), v((T *)memory), passes((Pass<T> *)(v + shape.places)),
-          dims{shape.dims[0], shape.dims[1], shape.dims[2]}, row_distance(offset(1, dims[1] - 1)), plane_distance(offset(0, min(1u, dims[0] - 1))) {}
-    static __device__ __forceinline__ void sync() {
-        if (GROUP == 32) __syncwarp();
-        else __syncthreads();
-    }
-    // The tile's memory behind its values: the passes, stencils for as many points as the chunk chose, the position of each rank of an axis, tiers of the
-    // tolerance blocks.
-    __device__ __forceinline__ char *stencils() const { return (char *)(passes + 3 * shape.steps); }
-    __device__ __forceinline__ u32 stencil_bytes() const { return choice.points() == 0 ? sizeof(Stencil<T, 2>) : choice.points() == 1 ? sizeof(Stencil<T, 4>) : sizeof(Stencil<T, 6>); }
-    __device__ __forceinline__ u32 stencil_count() const { return max(dims[0], 2u) + max(dims[1], 2u) + max(dims[2], 2u) - 6; }
-    __device__ __forceinline__ u8 *positions() const { return (u8 *)stencils() + stencil_count() * stencil_bytes(); }
-    __device__ __forceinline__ u8 *tiers() const { return is_known() ? positions() + 3 * LONGEST : (u8 *)passes; }
-    __device__ __forceinline__ bool is_known() const { return choice.in_order() && max(max(dims[0], dims[1]), dims[2]) <= LONGEST; }
-
-    // Of a position on an axis in the tile's memory.
-    __device__ __forceinline__ u32 offset(u32 axis, u32 position) const { return a.offsets[shape.offsets[axis] + position]; }
-    __device__ __forceinline__ u32 length(u32 axis) const { return axis == 0 ? dims[0] : axis == 1 ? dims[1] : dims[2]; }
-    // Nodes of S(set) on an axis: every 2^set-th and the last.
-    __device__ __forceinline__ u32 size(u32 axis, u32 set) const { return length(axis) < 2 ? 1 : ((length(axis) - 2) >> set) + 2; }
-    __device__ __forceinline__ u32 distance(u32 axis) const { return axis == 0 ? plane_distance : axis == 1 ? row_distance : 1; }
-    // From a tolerance block to the next along an axis.
-    __device__ __forceinline__ u32 block_distance(u32 axis) const {
-        const u32 row = ((dims[2] - 1) >> a.shift) + 1, rows = ((dims[1] - 1) >> a.shift) + 1;
-        return axis == 0 ? row * rows : axis == 1 ? row : 1;
-    }
-
-    // Nodes that are new on several axes are predicted along the favoured one, else the first: so those along the first of the three come last, from all others.
-    __device__ __forceinline__ Pass<T> pass(u32 number) const {
-        constexpr u32 ALL_BITS = GROUP == 32 ? 5 : GROUP == 64 ? 6 : GROUP == 128 ? 7 : GROUP == 256 ? 8 : GROUP == 512 ? 9 : 10;
-        const u32 order = choice.favoured() == 3 ? 0x201 : choice.favoured() == 2 ? 0x102 : 0x012;
-        const u32 step = shape.steps - 1 - number / 3, turn = number % 3, axis = order >> (4 * turn) & 3, row = axis == 0 ? 1 : 0, column = axis == 2 ? 1 : 2;
-        // of another axis all nodes of the step, where those along it are there
-        const auto set = [&](u32 other) { return step + (turn == 0 || (turn == 1 && other != (order & 3))); };
-        const bool alone = GROUP > 32 && size(0, step) * size(1, step) * size(2, step) <= FEW;
-        const u32 old = size(axis, step + 1), bits = alone ? 5 : ALL_BITS;
-        Pass<T> pass;
-        pass.columns = size(column, set(column)), pass.lines = size(row, set(row)) * pass.columns, pass.of_row = reciprocal((float)pass.columns);
-        pass.fresh = size(axis, step) - old, pass.line_bits = min(bit_length(pass.lines - 1), bits);
-        const u32 parts = bits - pass.line_bits;
-        pass.length = (pass.fresh + (1u << parts) - 1) >> parts;
-        pass.row_set = row == 0 ? set(row) : 0, pass.row_end = row == 0 ? dims[0] - 1 : dims[1], pass.row_distance = distance(row), pass.column_distance = distance(column);
-        // on the last two axes new nodes stand behind the old ones
-        pass.begin = axis == 0 ? plane_distance << step : old * distance(axis), pass.distance = axis == 0 ? plane_distance << (step + 1) : distance(axis);
-        pass.stencil = a.steps[shape.first_step + 3 * step + axis].stencils, pass.axis = (u16)axis, pass.step = (u16)(step + (alone ? 8 : 0));
-        pass.quantizer = quantizers_of(a, choice, step)[0];
-        return pass;
-    }
-    // As few accesses as possible.
-    template <u32 POINTS> static __device__ __forceinline__ void load_weights(const Stencil<T, POINTS> &stencil, T (&weight)[POINTS]) {
-        typedef Together<POINTS * sizeof(T) % 16 == 0 ? 16 : 8> Some;
-        const Some *from = (const Some *)&stencil;
-#pragma unroll
-        for (u32 i = 0; i < POINTS; i += Some::COUNT) {
-            const Some some = from[i / Some::COUNT];
-#pragma unroll
-            for (u32 k = 0; k < Some::COUNT; k++) weight[i + k] = some.of[k];
-        }
-    }
-    // The numbers of nodes of a line among the coded ones, behind those of SKIPPED nodes, where it has so many.
-    template <u32 SKIPPED, u32 COUNT, u32 K = 0> static __device__ __forceinline__ void look_up(u32 (&number)[COUNT], const u16 *coded, u32 distance, u32 left) {
-        if constexpr (K < COUNT) {
-            number[K] = SKIPPED + K < left ? *advance<SKIPPED + K>(coded, distance) : 0;
-            keep(number[K]);
-            look_up<SKIPPED, COUNT, K + 1>(number, coded, distance, left);
-        }
-    }
-    // The thread's part of a pass. `kept`: other nodes are predicted from these, or they are the result.
-    template <u32 POINTS, bool TIERED> __device__ __forceinline__ void take(const Pass<T> &pass, bool kept) const {
-        // until the values in turn are in their first order again
-        constexpr u32 TURNS = POINTS == 6 ? 6 : 4;
-        const u32 first = (thread >> pass.line_bits) * pass.length, end = min(first + pass.length, pass.fresh), lines = pass.lines, distance = pass.distance;
-        u32 line = thread & ((1u << pass.line_bits) - 1);
-        if (first >= end || line >= lines) return;
-        const Stencil<T, POINTS> *const stencils = (const Stencil<T, POINTS> *)this->stencils() + pass.stencil + first;
-        const u32 step = pass.step % 8;
-        Quantizer<T> z = pass.quantizer;
-        const Quantizer<T> *quantizers = quantizers_of(a, choice, step);
-        i16 *symbols = a.q + tile.start;
-        keep_global(symbols);
-#pragma unroll 1
-        do {
-            const u32 row = (u32)(((float)line + 0.5f) * pass.of_row), column = line - row * pass.columns, in_row = min(row << pass.row_set, pass.row_end);
-            const u32 start = in_row * pass.row_distance + column * pass.column_distance + pass.begin + first * distance;
-            u32 block = 0, at = (2 * first + 1) << step;
-            if (TIERED) {
-                const u32 other = pass.axis == 0 ? 1 : 0, last = pass.axis == 2 ? 1 : 2;
-                const u32 of_row = other == 0 ? in_row : positions()[LONGEST + row], of_column = positions()[LONGEST * last + column];
-                block = (of_row >> a.shift) * block_distance(other) + (of_column >> a.shift) * block_distance(last);
-            }
-            T *own = v + start;
-            const u16 *coded = a.coded_at + shape.coded_at + start;
-            const Stencil<T, POINTS> *stencil = stencils;
-            T near[POINTS];
-#pragma unroll
-            for (u32 k = 0; k + 1 < POINTS; k++) near[k] = own[stencil->offset[k]];
-            // numbers of symbols are asked for long before they are needed
-            u32 left = end - first, number[TURNS];
-            if (ENCODE) look_up<0>(number, coded, distance, left);
-#pragma unroll 1
-            for (;;) {
-                u32 next[TURNS];
-                if (ENCODE) look_up<TURNS>(next, coded, distance, left);
-#pragma unroll
-                for (u32 turn = 0; turn < TURNS; turn++) {
-                    near[(turn + POINTS - 1) % POINTS] = own[stencil[turn].offset[POINTS - 1]];
-                    T u = *own, weight[POINTS];
-                    load_weights(stencil[turn], weight);
-                    T p = R::mul(weight[0], near[turn % POINTS]);
-#pragma unroll
-                    for (u32 k = 1; k < POINTS; k++) p = R::fma(weight[k], near[(turn + k) % POINTS], p);
-                    if (TIERED) z = quantizers[tiers()[block + (at >> a.shift) * block_distance(pass.axis)]], at += 2u << step;
-                    if (ENCODE) {
-                        i16 symbol;
-                        const bool fits = quantize(u, p, z, symbol);
-                        if (kept) *own = u;
-                        *advance<1>(symbols, number[turn]) = symbol;
-                        if (!fits) a.delta[tile.start + number[turn]] = delta_of(u, p);
-                    } else {
-                        *own = u == (T)EXACT ? apply_delta<T>(a.delta[tile.start + coded[turn * distance]], p) : R::fma(u, z.step, p);
-                    }
-                    own += distance;
-                    if (left == turn + 1) break;
-                }
-                if (left <= TURNS) break;
-                left -= TURNS, stencil += TURNS, coded = advance<TURNS>(coded, distance);
-#pragma unroll
-                for (u32 k = 0; k < TURNS; k++) number[k] = next[k];
-            }
-            line += 1u << pass.line_bits;
-        } while (line < lines);
-    }
-    template <u32 POINTS, bool TIERED> __device__ __forceinline__ void sweep() const {
-        const u32 count = 3 * shape.steps;
-        bool alone = GROUP > 32;
-#pragma unroll 1
-        for (u32 number = 0; number < count; number++) {
-            const Pass<T> &pass = passes[number];
-            if (alone && !pass.is_alone()) __syncthreads(), alone = false;
-            if ((alone && thread >= 32) || pass.fresh == 0) continue;
-            take<POINTS, TIERED>(pass, number + 1 < count || a.result);
-            if (alone) __syncwarp();
-            else sync();
-        }
-        if (alone) __syncthreads();
-    }
-    template <u32 POINTS> __device__ __forceinline__ void sweep() const {
-        if (a.tier_count > 1) sweep<POINTS, true>();
-        else sweep<POINTS, false>();
-    }
-    // Passes, stencils and positions.
-    __device__ __forceinline__ void load_tables() const {
-        if (thread < 3 * shape.steps) passes[thread] = pass(thread);
-        const u32 bytes = stencil_count() * stencil_bytes();
-        const char *from = (const char *)a.stencils[choice.points()] + shape.first_stencil * stencil_bytes();
-        for (u32 i = 16 * thread; i < bytes; i += 16 * GROUP) {
-            if (SPILLED) *(uint4 *)(stencils() + i) = *(const uint4 *)(from + i);
-            else copy_ahead<16>(stencils() + i, from + i);
-        }
-        if (a.tier_count == 1) return;
-        for (u32 i = thread; i < 3 * LONGEST; i += GROUP) {
-            const u32 axis = i / LONGEST, position = i % LONGEST;
-            if (axis > 0 && position < length(axis)) positions()[LONGEST * axis + offset(axis, position) / max(distance(axis), 1u)] = (u8)position;
-        }
-    }
-
-    // Calls f(place of its first node, y, x) for each column of nodes along axis 0.
+    // Calls f(place of its first node, y, x) for each column of nodes of a tile along axis 0.
     template <class F> __device__ __forceinline__ void each_column(F f) const {
         const u32 width = min(1u << bit_length(dims[2] - 1), GROUP), y = thread >> (bit_length(width) - 1), rows = GROUP >> (bit_length(width) - 1);
         for (u32 x = thread & (width - 1); x < dims[2]; x += width) {
             for (u32 row = y; row < dims[1]; row += rows) f(offset(1, row) + offset(2, x), row, x);
         }
     }
-    __device__ __forceinline__ void load_values() const {
-        const u32 distance = plane_distance;
+    __device__ __forceinline__ void load_values(u32 number) const {
+        const Tile &tile = this->tile(number);
         const u64 next = (u64)a.n[1] * a.n[2];
+        const T *values = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1]) * a.n[2] + tile.at[2];
         each_column([&](u32 place, u32 y, u32 x) {
-            const T *from = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1] + y) * a.n[2] + tile.at[2] + x;
-            T *to = v + place;
+            const T *from = values + (u64)y * a.n[2] + x;
+            T *to = v + number * shape.places + place;
 #pragma unroll 4
-            for (u32 z = 0; z < dims[0]; z++, from += next, to += distance) {
+            for (u32 z = 0; z < dims[0]; z++, from += next, to += plane_distance) {
                 if (SPILLED) *to = *from;
                 else copy_ahead<sizeof(T)>(to, from);
             }
         });
     }
     // Symbols to where their nodes will be.
-    __device__ __forceinline__ void load_symbols() const {
-        const i16 *symbols = a.q + tile.start;
+    __device__ __forceinline__ void load_symbols(u32 number) const {
+        const i16 *symbols = a.q + tile(number).start;
         const u16 *coded_at = a.coded_at + shape.coded_at;
+        T *to = v + number * shape.places;
         // where there is no node, another symbol stands for it
         const u32 places = (dims[0] - 1) * plane_distance + (dims[1] - 1) * row_distance + dims[2];
-#pragma unroll 8
-        for (u32 i = thread; i < places; i += GROUP) v[i] = (T)symbols[coded_at[i]];
+        // as many are under way
+        constexpr u32 BATCH = 8;
+        for (u32 first = thread; first < places; first += BATCH * GROUP) {
+            u32 coded[BATCH];
+            i16 symbol[BATCH];
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) coded[k] = first + k * GROUP < places ? coded_at[first + k * GROUP] : 0;
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) symbol[k] = symbols[coded[k]];
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) {
+                if (first + k * GROUP < places) to[first + k * GROUP] = (T)symbol[k];
+            }
+        }
     }
-    __device__ __forceinline__ void load_tiers() const {
-        const u32 row = block_distance(1), plane = block_distance(0), count = plane * (((dims[0] - 1) >> a.shift) + 1);
-        for (u32 i = thread; i < count; i += GROUP) {
+    __device__ __forceinline__ void load_tiers(u32 number) const {
+        const Tile &tile = this->tile(number);
+        const u32 row = this->block_distance(1), plane = this->block_distance(0), all = this->tier_count();
+        for (u32 i = thread; i < all; i += GROUP) {
             const u32 z = i / plane, y = i % plane / row, x = i % row;
             const u64 from = (u64)((tile.at[0] >> a.shift) + z) * a.blocks[1] + (tile.at[1] >> a.shift) + y;
-            tiers()[i] = a.tiers[from * a.blocks[2] + (tile.at[2] >> a.shift) + x];
+            this->tiers()[number * all + i] = a.tiers[from * a.blocks[2] + (tile.at[2] >> a.shift) + x];
         }
     }
-    __device__ __forceinline__ void load_corners() const {
-        const u32 end[3] = {thread >> 2, thread >> 1 & 1, thread & 1};
-        if (thread >= 8 || end[0] >= shape.ends[0] || end[1] >= shape.ends[1] || end[2] >= shape.ends[2]) return;
-        u32 corner[3], place = 0;
+    // Passes, stencils and positions.
+    __device__ __forceinline__ void load_tables() const {
+        if (thread < 3 * this->steps) passes[thread] = this->pass(thread);
+        if (thread < count) this->starts()[thread] = tile(thread).start;
+        const u32 of_one = this->stencil_bytes(), bytes = this->stencil_count() * of_one;
+        const char *from = (const char *)a.stencils[choice.points()] + (u64)shape.first_stencil * of_one;
+        for (u32 i = 16 * thread; i < bytes; i += 16 * GROUP) {
+            if (SPILLED) *(uint4 *)(this->stencils() + i) = *(const uint4 *)(from + i);
+            else copy_ahead<16>(this->stencils() + i, from + i);
+        }
+        if (a.tier_count == 1) return;
+        for (u32 i = thread; i < 3 * LONGEST; i += GROUP) {
+            const u32 axis = i / LONGEST, position = i % LONGEST;
+            if (axis > 0 && position < this->length(axis)) this->positions()[LONGEST * axis + offset(axis, position) / max(this->distance(axis), 1u)] = (u8)position;
+        }
+    }
+    // The place of the thread's corner, and its value; or more places than there are.
+    __device__ __forceinline__ u32 corner(T &value) const {
+        const u32 number = thread / 8, end[3] = {thread >> 2 & 1, thread >> 1 & 1, thread & 1};
+        if (number >= count || end[0] >= shape.ends[0] || end[1] >= shape.ends[1] || end[2] >= shape.ends[2]) return ~0u;
+        u32 corner[3], place = number * shape.places;
 #pragma unroll
         for (u32 axis = 0; axis < 3; axis++) {
-            corner[axis] = tile.at[axis] / a.side * 2 + end[axis];
+            corner[axis] = tile(number).at[axis] / a.side * 2 + end[axis];
             place += offset(axis, end[axis] ? dims[axis] - 1 : 0);
         }
-        v[place] = a.corners[((u64)corner[0] * a.corner_n[1] + corner[1]) * a.corner_n[2] + corner[2]];
+        value = a.corners[((u64)corner[0] * a.corner_n[1] + corner[1]) * a.corner_n[2] + corner[2]];
+        return place;
     }
-    // Writes the part of the tile inside lo..hi.
-    __device__ __forceinline__ void store_values() const {
-        const u32 distance = plane_distance;
+    // Writes the part of a tile inside lo..hi.
+    __device__ __forceinline__ void store_values(u32 number) const {
+        const Tile &tile = this->tile(number);
         const u64 row = a.hi[2] - a.lo[2], next = row * (a.hi[1] - a.lo[1]);
         const u32 begin = max(a.lo[0], tile.at[0]), end = min(a.hi[0], tile.at[0] + dims[0]);
         each_column([&](u32 place, u32 y, u32 x) {
             const u32 gy = tile.at[1] + y, gx = tile.at[2] + x;
             if (gy < a.lo[1] || gy >= a.hi[1] || gx < a.lo[2] || gx >= a.hi[2]) return;
-            const T *from = v + place + (begin - tile.at[0]) * distance;
+            const T *from = v + number * shape.places + place + (begin - tile.at[0]) * plane_distance;
             T *to = a.result + (begin - a.lo[0]) * next + (gy - a.lo[1]) * row + (gx - a.lo[2]);
 #pragma unroll 4
-            for (u32 z = begin; z < end; z++, from += distance, to += next) *to = *from;
+            for (u32 z = begin; z < end; z++, from += plane_distance, to += next) *to = *from;
         });
     }
-    // A chunk that chose otherwise, which an encoder leaves out, and longer tiles, of frames with fewer axes.
-    __device__ void by_lists() const {
+    // Chunks that chose otherwise, which an encoder leaves out, and longer tiles, of frames with fewer axes.
+    __device__ void by_lists(u32 number) const {
         typedef TileWork<T, GROUP, ENCODE> Work;
-        typename Work::Base memory(a, shape, thread, (char *)v, shape.places, 0);
-        memory.q = a.q + tile.start, memory.tiers = tiers();
-        Work(memory, tile).sweep_steps();
+        typename Work::Base memory(a, shape, thread, (char *)(v + number * shape.places), shape.places, 0);
+        memory.q = a.q + tile(number).start, memory.tiers = this->tiers() + number * this->tier_count();
+        Work(memory, tile(number)).sweep_steps();
     }
     __device__ __forceinline__ void run() const {
-        if (ENCODE) load_values();
-        else load_symbols();
-        if (is_known()) load_tables();
-        if (a.tier_count > 1) load_tiers();
+        for (u32 number = 0; number < count; number++) {
+            if (ENCODE) load_values(number);
+            else load_symbols(number);
+            if (a.tier_count > 1) load_tiers(number);
+        }
+        if (this->is_known()) load_tables();
+        T value = 0;
+        const u32 place = corner(value);
         copies_arrived();
         sync();
-        load_corners();
+        if (place != ~0u) v[place] = value;
         sync();
-        if (!is_known()) by_lists();
-        else if (choice.points() == 1) sweep<4>();
-        else if (choice.points() == 0) sweep<2>();
-        else sweep<6>();
-        if (a.result) store_values();
+        if (!this->is_known()) {
+            for (u32 number = 0; number < count; number++) by_lists(number);
+        } else if (choice.points() == 1) {
+            this->template sweep<4>();
+        } else if (choice.points() == 0) {
+            this->template sweep<2>();
+        } else {
+            this->template sweep<6>();
+        }
+        if (a.result) {
+            for (u32 number = 0; number < count; number++) store_values(number);
+        }
         sync();
     }
 };
+
+// The listed tiles in turn, by each GROUP threads of a block of THREADS, up to TILES together. SPILLED: their memory is not shared memory.
+template <class T, u32 THREADS, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> __device__ __forceinline__ void ordered(const TileArguments<T> &a) {
+    SHARED_MEMORY(shared);
+    constexpr u32 GROUPS = THREADS / GROUP;
+    const u32 group = threadIdx.x / GROUP, thread = threadIdx.x % GROUP, all = a.device_count ? *a.device_count : a.list_count;
+    char *memory = SPILLED ? a.spill + (u64)blockIdx.x * a.tile_bytes : shared + group * a.tile_bytes;
+    for (u32 first = (blockIdx.x * GROUPS + group) * TILES; first < all; first += gridDim.x * GROUPS * TILES) {
+        const u32 end = min(first + TILES, all);
+        for (u32 next = first; next < end;) {
+            const OrderedWork<T, GROUP, TILES, ENCODE, SPILLED> work(a, a.list + next, end - next, memory, thread);
+            work.run();
+            next += work.count;
+        }
+    }
+}

@@ -57,11 +57,14 @@ impl TileSize {
             tables: a.tables.max(b.tables),
         })
     }
-    /// Bytes in memory, for values of `value` bytes. `ordered`: for the kernels of axis order, which have tables there instead of symbols.
-    pub fn bytes(&self, value: usize, tiers: bool, ordered: bool) -> usize {
-        let tiers = if tiers { self.tiers } else { 0 };
-        let others = if ordered { self.tables } else { 2 * self.symbols };
-        (self.places * value + others + tiers).next_multiple_of(16)
+    /// Bytes in memory, for values of `value` bytes.
+    pub fn bytes(&self, value: usize, tiers: bool) -> usize {
+        (self.places * value + 2 * self.symbols + if tiers { self.tiers } else { 0 }).next_multiple_of(16)
+    }
+    /// The same for the kernels of axis order, which have tables there instead of symbols, and as many such `tiles` together.
+    pub fn ordered_bytes(&self, value: usize, tiers: bool, tiles: usize) -> usize {
+        let of_tile = self.places * value + if tiers { self.tiers } else { 0 };
+        (tiles * of_tile + self.tables).next_multiple_of(16)
     }
 }
 
@@ -216,17 +219,19 @@ impl Gathering {
     }
 }
 
-/// Bytes of a pass, and the longest axis of a tile that is known to its kernels: as in ordered.cuh.
-const PASS_BYTES: usize = 80;
+/// The longest axis of a tile that the kernels of axis order know, and tiles that they take together: as in ordered_pass.cuh.
 const LONGEST: usize = 32;
+const TOGETHER: usize = 4;
 
-/// Bytes of the passes of a tile, its stencils of 6 points and the positions of its axes' ranks, as ordered.cuh lays them out.
+/// Bytes of the passes of a tile, of where the symbols of tiles begin, of its stencils of 6 points and of the positions of its axes' ranks, as
+/// ordered_pass.cuh lays them out.
 fn tables_of_axis_order<T: Real>(tile: &TilePlan<T>) -> usize {
     if tile.dims.iter().any(|&nodes| nodes > LONGEST) {
         return 0;
     }
+    let pass = (64 + 3 * T::BYTES).next_multiple_of(16);
     let stencils: usize = tile.axes.iter().flat_map(|axis| &axis.steps).map(|step| step.new.len()).sum();
-    3 * tile.steps * PASS_BYTES + stencils * stencil_bytes::<T>(2) + 3 * LONGEST
+    3 * tile.steps * pass + 8 * TOGETHER + stencils * stencil_bytes::<T>(2) + 3 * LONGEST
 }
 
 /// In place of a slot that does not exist.

@@ -12,7 +12,8 @@ pub struct TilePart {
     pub few: bool,
 }
 
-/// Nodes of the tiles that a warp takes, and of those that two take.
+/// Nodes of the tiles of which a warp takes several, in axis order; of those that a warp takes, and of those that two take, else.
+pub const TINY_NODES: usize = 512;
 pub const SMALL_NODES: usize = 1024;
 pub const MIDDLE_NODES: usize = 8192;
 /// Tiles of a size that are fewer than one in so many multiprocessors do not get a kernel of their own.

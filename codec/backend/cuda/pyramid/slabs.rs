@@ -210,7 +210,7 @@ impl<T: Real> Pyramid<T> {
             if k > 0 || alone {
                 stage.reserve_corners(gpu)?;
             }
-            let bytes = stage.level.largest().bytes(T::BYTES, true, false);
+            let bytes = stage.level.largest().bytes(T::BYTES, true);
             if bytes > gpu.shared_per_block {
                 self.spill.reserve(gpu, bytes * gpu.multiprocessors as usize)?;
             }

@@ -5,7 +5,7 @@ use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileArguments};
 use super::groups::{Assembling, Groups, Packing};
 use super::level::{NO_TILE, TileSize, WholeTiles, Worklist};
-use super::parts::{MIDDLE_NODES, SMALL_NODES, TilePart};
+use super::parts::{MIDDLE_NODES, SMALL_NODES, TINY_NODES, TilePart};
 use super::tables::SLAB_PLANES;
 use super::whole::WholePart;
 use super::{Pyramid, Stage, Work, narrow};
@@ -222,25 +222,31 @@ impl<T: Real> Pyramid<T> {
     ) -> Result<()> {
         let double = T::DTYPE == DType::F64;
         // corner arrays of the other coders choose parity order
-        let ordered = self.key.3 == Order::Axis && (k == 0 || self.planes.is_some());
-        let bytes = largest.bytes(T::BYTES, self.tier_count > 1, ordered);
+        let ordered = self.key.3 == Order::Axis && (k == 0 || self.key.2 == crate::Coder::Planes);
         // where they leave most multiprocessors idle, several of these share a tile
         let cut = largest.planes.div_ceil(SLAB_PLANES) as u32;
         let alone = few && device_count == 0 && largest.nodes > SMALL_NODES && count * cut <= gpu.multiprocessors;
         let slabs = if alone && !ordered { cut } else { 1 };
-        // few tiles take as long as one, which many threads shorten
-        let (kernels, threads, tiles) = match (largest.nodes, ordered) {
-            (0..=SMALL_NODES, true) if !few => (kernels!("ordered_small"), [128, if double { 5 } else { 8 }], 4),
-            (0..=MIDDLE_NODES, true) => (kernels!("ordered_middle"), [256, if double { 2 } else { 4 }], 1),
-            (_, true) => (kernels!("ordered_large"), [512, if double { 1 } else { 2 }], 1),
-            (0..=SMALL_NODES, _) if !few => (kernels!("tiles_small"), [128, if double { 5 } else { 8 }], 4),
-            (0..=MIDDLE_NODES, _) if !few => (kernels!("tiles_middle"), [64, if double { 5 } else { 8 }], 1),
-            _ => (kernels!("tiles_large"), [if double { 512 } else { 1024 }, 1], 1),
+        // few tiles take as long as one, which many threads shorten; the last two numbers: groups of threads of a block, and tiles that one takes together
+        let (kernels, threads, groups, together) = match (largest.nodes, ordered) {
+            (0..=TINY_NODES, true) if !few => (kernels!("ordered_small"), [128, if double { 5 } else { 8 }], 4, 4),
+            (0..=MIDDLE_NODES, true) => (kernels!("ordered_middle"), [256, if double { 2 } else { 4 }], 1, 1),
+            (_, true) => (kernels!("ordered_large"), [512, if double { 1 } else { 2 }], 1, 1),
+            (0..=SMALL_NODES, _) if !few => (kernels!("tiles_small"), [128, if double { 5 } else { 8 }], 4, 1),
+            (0..=MIDDLE_NODES, _) if !few => (kernels!("tiles_middle"), [64, if double { 5 } else { 8 }], 1, 1),
+            _ => (kernels!("tiles_large"), [if double { 512 } else { 1024 }, 1], 1, 1),
         };
-        let spilled = if ordered { kernels!("ordered_spilled") } else { kernels!("tiles_spilled") };
+        let tiers = self.tier_count > 1;
+        let (spilled, bytes) = match ordered {
+            // room for two of the largest: as many as there is room for are taken together
+            true => (kernels!("ordered_spilled"), largest.ordered_bytes(T::BYTES, tiers, together.min(2))),
+            false => (kernels!("tiles_spilled"), largest.bytes(T::BYTES, tiers)),
+        };
         let name = |kernels| kernel::<T>(kernels, work.encode);
-        let launch = match bytes * tiles as usize {
-            shared if shared <= gpu.shared_per_block => Launch::new(gpu, name(kernels), threads, tiles, shared),
+        let launch = match bytes * groups {
+            shared if shared <= gpu.shared_per_block => {
+                Launch::new(gpu, name(kernels), threads, (groups * together) as u32, shared)
+            }
             _ => Launch { name: name(spilled), threads: 512, tiles: 1, blocks: 1, shared: 0 },
         };
         let grid = match device_count {
