@@ -28,6 +28,13 @@ __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const 
             cube.c[i / 2][i % 2][0] = corner[i][at[0]];
             cube.c[i / 2][i % 2][1] = corner[i][behind];
         }
+        // for the lane's next pair
+        const u32 next = values.node(min(2 * k + 64, width - 1), 2);
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            fetch_ahead(own[i] + next);
+            if (i > 0) fetch_ahead(corner[i] + next);
+        }
         cube.interpolate(last, w);
         i32 q[4][2];
         u32 widest = 0;
@@ -168,6 +175,9 @@ __device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const 
             cube.c[i / 2][i % 2][1] = corner[i][k + 1];
             q[i][0] = i > 0 ? symbols[i][2 * k] : 0;
             q[i][1] = i > 0 ? symbols[i][2 * k + 1] : last ? 0 : symbols[i][k];
+            // for the lane's next pair
+            fetch_ahead(corner[i] + k + 32);
+            fetch_ahead(symbols[i] + (i > 0 ? 2 * k + 64 : k + 32));
         }
 #pragma unroll
         for (u32 i = 0; i < 8; i++) least = min(least, q[i / 2][i % 2]);
