@@ -70,6 +70,7 @@ template <class D> struct Lists {
             part.exact[count] = (u32)(total >> 32);
         }
         __syncthreads();
+        if (threadIdx.x / 32 < count) ask_for(part.units[threadIdx.x / 32]);
     }
 
     // Adds bits to the window, from bit `at` of it on: at most 64, and the others are zero.
@@ -128,6 +129,11 @@ template <class D> struct Lists {
             put(at, unit.z < 8 * sizeof(D) ? delta[i] & (((D)1 << unit.z) - 1) : delta[i]);
         }
     }
+    // Asks for the symbols of a unit, as far as 512 of them.
+    __device__ __forceinline__ void ask_for(const uint4 &unit) const {
+        const u32 node = 16 * (threadIdx.x & 31);
+        if (unit.z > 0 && node < unit.y) fetch_ahead(a.q + 8 * (u64)unit.x + node);
+    }
     // The raw bits of the part that reach into the window, a warp a unit; `from`: those before the window, `pending` before the part.
     __device__ void fill(u32 from, u32 pending, u32 units) const {
         u32 unit = 0;
@@ -139,6 +145,8 @@ template <class D> struct Lists {
             const i32 base = (i32)(part.bits[unit] + pending - from);
             if (base >= 32 * (i32)WINDOW) break;
             const uint4 of = part.units[unit];
+            // the warp's next unit
+            if (unit + THREADS / 32 < units) ask_for(part.units[unit + THREADS / 32]);
             if (of.z == 0) continue;
             if (of.w == QUANTIZED) quantized(of, base);
             else exact(of, base);

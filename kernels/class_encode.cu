@@ -4,8 +4,9 @@
 // Warps of a block at most. 28 would have registers for every value, but four warps fewer cost more than what is spilled outside the rounds.
 constexpr u32 ENCODER_WARPS = 32;
 
-// Rounds that are loaded and turned into table entries together: a unit of 8^3 nodes without its 4^3 coarse ones has 14.
-constexpr u32 BATCH = 7;
+// Rounds that are loaded and turned into table entries together: a unit of 8^3 nodes without its 4^3 coarse ones has 14, one of a flat
+// array 16.
+constexpr u32 BATCH = 7, FLAT_BATCH = 8;
 
 // What a warp has in shared memory.
 struct WarpMemory {
@@ -16,7 +17,7 @@ struct WarpMemory {
     u32 rounds[1];
 };
 
-template <class D> struct StreamEncoder {
+template <class D, u32 BATCH> struct StreamEncoder {
     const CoderArguments &a;
     const EncoderTables &tables;
     WarpMemory &memory;
@@ -266,7 +267,7 @@ struct UnitReader {
     }
 };
 
-template <class D> __device__ __forceinline__ void encode_stream(const CoderArguments &a, u32 s, const EncoderTables &tables, WarpMemory &memory, u32 ring_mask) {
+template <class D, u32 BATCH> __device__ __forceinline__ void encode_stream(const CoderArguments &a, u32 s, const EncoderTables &tables, WarpMemory &memory, u32 ring_mask) {
     const u32 lane = threadIdx.x & 31, index = a.streams[s].index;
     Chunk &chunk = a.chunks[a.streams[s].chunk];
     const u32 lanes = lanes_of(chunk.code);
@@ -278,7 +279,7 @@ template <class D> __device__ __forceinline__ void encode_stream(const CoderArgu
     // one number from here on: else each store would add its parts anew
     asm("" : "+l"(words));
 #endif
-    StreamEncoder<D> encoder = {a, tables, memory, ring_mask, Encoder(words, escapes), lane, lanes};
+    StreamEncoder<D, BATCH> encoder = {a, tables, memory, ring_mask, Encoder(words, escapes), lane, lanes};
     u32 end = reader.end;
     UnitRecord mine = reader.read(end - 32 + lane);
     for (u32 group = end - 32;; group -= 32) {
@@ -304,7 +305,7 @@ template <class D> __device__ __forceinline__ void encode_stream(const CoderArgu
     atomicAdd(&chunk.bytes, stream_bytes(stream, lanes, a.bits));
 }
 
-template <class D> __device__ void encode_streams(const CoderArguments &a) {
+template <class D, u32 BATCH> __device__ void encode_streams(const CoderArguments &a) {
     SHARED_MEMORY(memory);
     EncoderTables tables;
     const u32 ring_size = 1u << bit_length(a.units_in_tile + 31);
@@ -313,8 +314,9 @@ template <class D> __device__ void encode_streams(const CoderArguments &a) {
     __syncthreads();
     const u32 count = (u32)a.totals[0];
     Queue queue(a);
-    for (u32 s = queue.take(); s < count; s = queue.take()) encode_stream<D>(a, s, tables, mine, ring_size - 1);
+    for (u32 s = queue.take(); s < count; s = queue.take()) encode_stream<D, BATCH>(a, s, tables, mine, ring_size - 1);
 }
 
-extern "C" __global__ void __launch_bounds__(32 * ENCODER_WARPS) encode_streams_32(const CoderArguments a) { encode_streams<u32>(a); }
-extern "C" __global__ void __launch_bounds__(32 * ENCODER_WARPS) encode_streams_64(const CoderArguments a) { encode_streams<u64>(a); }
+extern "C" __global__ void __launch_bounds__(32 * ENCODER_WARPS) encode_streams_32(const CoderArguments a) { encode_streams<u32, BATCH>(a); }
+extern "C" __global__ void __launch_bounds__(32 * ENCODER_WARPS) encode_streams_64(const CoderArguments a) { encode_streams<u64, BATCH>(a); }
+extern "C" __global__ void __launch_bounds__(32 * ENCODER_WARPS) encode_flat_streams(const CoderArguments a) { encode_streams<u32, FLAT_BATCH>(a); }

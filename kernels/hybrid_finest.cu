@@ -83,14 +83,20 @@ template <class T> struct Plane {
 // A lane's nodes in the frame; those beyond its end are the last ones.
 template <class T> struct FrameColumn {
     const T *column;
-    // Planes and rows behind the first ones of the block.
-    u32 planes, rows, width;
+    // Planes, rows and columns behind the first ones of the block.
+    u32 planes, rows, columns, width;
     u64 plane;
     __device__ __forceinline__ FrameColumn(const LocalArguments &a, const Lane &l) {
         const u32 z = l.at[0] * 8, y = l.at[1] * 8;
         width = a.n[2], plane = (u64)a.n[1] * width;
-        planes = a.n[0] - 1 - z, rows = a.n[1] - 1 - y;
-        column = (const T *)a.fine + (z * plane + (u64)y * width + min(l.at[2] * 8 + l.x, width - 1));
+        planes = a.n[0] - 1 - z, rows = a.n[1] - 1 - y, columns = width - 1 - l.at[2] * 8;
+        column = (const T *)a.fine + (z * plane + (u64)y * width + l.at[2] * 8 + min(l.x, columns));
+    }
+    // Asks for all nodes of the lane's block: a plane a lane.
+    __device__ __forceinline__ void ask(u32 x) const {
+        const T *from = column - min(x, columns) + min(x, planes) * plane;
+#pragma unroll
+        for (u32 y = 0; y < 8; y++) fetch_ahead(from + min(y, rows) * width);
     }
     __device__ __forceinline__ void load(u32 z, T (&u)[8]) const {
         const T *from = column + min(z, planes) * plane;
@@ -106,6 +112,15 @@ template <class T> struct CoarseColumn {
     __device__ __forceinline__ CoarseColumn(const LocalArguments &a, const Lane &l) {
         width = a.coarse_n[2], plane = (u64)a.coarse_n[1] * width;
         from = (const T *)a.rebuilt + l.at[0] * 5 * plane + l.at[1] * 5 * width + l.at[2] * 5 + kept_index(l.x);
+    }
+    // Asks for the coarse nodes of the lane's block: of 25 rows, each lane some.
+    __device__ __forceinline__ void ask(u32 x) const {
+        const T *first = from - kept_index(x);
+#pragma unroll
+        for (u32 row = 0; row < 25; row += 8) {
+            const u32 own = min(row + x, 24u), k = own / 5;
+            fetch_ahead(first + k * plane + (own - 5 * k) * width);
+        }
     }
     // Coarse plane k.
     __device__ __forceinline__ void load(u32 k, T (&c)[5]) const {
@@ -171,6 +186,9 @@ template <class T> __device__ void quantize(const LocalArguments &a) {
         if (!find_lane(a, task, l)) continue;
         const FrameColumn<T> column(a, l);
         const CoarseColumn<T> coarse(a, l);
+        // all that is waited for once
+        column.ask(l.x);
+        coarse.ask(l.x);
         BlockQuantizer<T> quantizer = {a, ((const Step<T> *)a.steps)[a.tiers[l.raster]], symbols + l.b * STRIDE, l.x, 0, false};
         T u[8], c[5];
         Plane<T> open, closed;
@@ -300,6 +318,7 @@ template <class T> __device__ void recompose(const LocalArguments &a) {
     for (u32 task = blockIdx.x * BLOCK_WARPS + warp; task < total; task += gridDim.x * BLOCK_WARPS) {
         Lane l;
         if (!find_lane(a, task, l)) continue;
+        CoarseColumn<T>(a, l).ask(l.x);
         const u32 first = __shfl_sync(FULL, l.index, 0), count = __shfl_sync(FULL, l.index, 31) - first + 1;
         const u64 place = a.cells[l.cell].symbol + (u64)first * DETAILS;
         const i16 *from = a.symbols.narrow + place;

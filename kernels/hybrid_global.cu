@@ -18,8 +18,8 @@ __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const 
     T *coarse = (T *)a.coarse;
     if (coarse) coarse += ((u64)f.kz * a.coarse_n[1] + f.ky) * a.coarse_n[2];
     for_lane([&](u32 k) {
-        const bool last = 2 * k + 2 == width;
-        const u32 at[2] = {values.node(2 * k, 2), values.node(2 * k + 1, 2)}, behind = last ? at[1] : values.node(2 * k + 2, 2);
+        const PairEnd end(k, width);
+        const u32 at[2] = {values.node(2 * k, 2), values.node(min(2 * k + 1, width - 1), 2)}, behind = values.node(min(2 * k + 2, width - 1), 2);
         Cube<T> cube;
         T u[4][2], w[4][2];
 #pragma unroll
@@ -28,7 +28,14 @@ __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const 
             cube.c[i / 2][i % 2][0] = corner[i][at[0]];
             cube.c[i / 2][i % 2][1] = corner[i][behind];
         }
-        cube.interpolate(last, w);
+        // for the lane's next pair
+        const u32 next = values.node(min(2 * k + 64, width - 1), 2);
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            fetch_ahead(own[i] + next);
+            if (i > 0) fetch_ahead(corner[i] + next);
+        }
+        cube.interpolate(end.last, w);
         i32 q[4][2];
         u32 widest = 0;
 #pragma unroll
@@ -38,7 +45,7 @@ __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const 
                 if (i + j == 0) continue;
                 // what is no number has 0 here too
                 const i32 rounded = round_to_int(Real<T>::mul(Real<T>::sub(u[i][j], w[i][j]), by.inverse));
-                q[i][j] = i == 0 && last ? 0 : rounded;
+                q[i][j] = j == 0 || (end.second && !(i == 0 && end.last)) ? rounded : 0;
                 widest = max(widest, (u32)(q[i][j] + 32767));
             }
         }
@@ -47,7 +54,7 @@ __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const 
             for (u32 i = 0; i < 4; i++) {
 #pragma unroll
                 for (u32 j = 0; j < 2; j++) {
-                    if (i + j == 0 || (i == 0 && last)) continue;
+                    if (i + j == 0 || (j == 1 && !end.second) || (i == 0 && end.last)) continue;
                     q[i][j] = quantize_detail(Real<T>::sub(u[i][j], w[i][j]), by);
                     if (q[i][j] == STORED) atomicOr(&a.state->refused, COARSE_STORED);
                     if (Symbols::fits(q[i][j])) continue;
@@ -56,15 +63,15 @@ __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const 
                 }
             }
         }
-        if (!last) symbols[0][k] = (i16)q[0][1];
+        if (end.second && !end.last) symbols[0][k] = (i16)q[0][1];
 #pragma unroll
         for (u32 i = 1; i < 4; i++) {
             symbols[i][2 * k] = (i16)q[i][0];
-            symbols[i][2 * k + 1] = (i16)q[i][1];
+            if (end.second) symbols[i][2 * k + 1] = (i16)q[i][1];
         }
         if (coarse) {
             coarse[k] = u[0][0];
-            if (last) coarse[k + 1] = u[0][1];
+            if (end.last) coarse[k + 1] = u[0][1];
         }
     });
 }
@@ -150,24 +157,28 @@ __device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const 
     const u32 width = a.n[2];
     const T *corner[4];
     const i16 *symbols[4];
-    Pair<T> *to[4];
+    T *to[4];
 #pragma unroll
     for (u32 i = 0; i < 4; i++) {
         const Row row(a, f, i / 2, i % 2);
         corner[i] = (const T *)a.coarse + ((u64)(f.kz + i / 2) * a.coarse_n[1] + f.ky + i % 2) * a.coarse_n[2];
         symbols[i] = a.symbols.narrow + row.detail;
-        to[i] = (Pair<T> *)((T *)a.result + row.node);
+        to[i] = (T *)a.result + row.node;
     }
     for_lane([&](u32 k) {
-        const bool last = 2 * k + 2 == width;
+        const PairEnd end(k, width);
+        const u32 behind = min(k + 1, a.coarse_n[2] - 1);
         Cube<T> cube;
         i32 q[4][2], least = 0;
 #pragma unroll
         for (u32 i = 0; i < 4; i++) {
             cube.c[i / 2][i % 2][0] = corner[i][k];
-            cube.c[i / 2][i % 2][1] = corner[i][k + 1];
+            cube.c[i / 2][i % 2][1] = corner[i][behind];
             q[i][0] = i > 0 ? symbols[i][2 * k] : 0;
-            q[i][1] = i > 0 ? symbols[i][2 * k + 1] : last ? 0 : symbols[i][k];
+            q[i][1] = end.second && !(i == 0 && end.last) ? symbols[i][i > 0 ? 2 * k + 1 : k] : 0;
+            // for the lane's next pair
+            fetch_ahead(corner[i] + k + 32);
+            fetch_ahead(symbols[i] + (i > 0 ? 2 * k + 64 : k + 32));
         }
 #pragma unroll
         for (u32 i = 0; i < 8; i++) least = min(least, q[i / 2][i % 2]);
@@ -186,10 +197,17 @@ __device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const 
             }
         }
         T w[4][2];
-        cube.interpolate(last, w);
+        cube.interpolate(end.last, w);
 #pragma unroll
-        for (u32 i = 0; i < 4; i++)
-            to[i][k] = {Real<T>::fma((T)q[i][0], by.step, w[i][0]), Real<T>::fma((T)q[i][1], by.step, w[i][1])};
+        for (u32 i = 0; i < 4; i++) {
+            const Pair<T> pair = {Real<T>::fma((T)q[i][0], by.step, w[i][0]), Real<T>::fma((T)q[i][1], by.step, w[i][1])};
+            if (width % 2 == 0) {
+                ((Pair<T> *)to[i])[k] = pair;
+            } else {
+                to[i][2 * k] = pair.first;
+                if (end.second) to[i][2 * k + 1] = pair.second;
+            }
+        }
     });
 }
 

@@ -7,11 +7,8 @@
 struct FourRows {
     // Of the first row, in pairs.
     u32 kz, ky;
-    // Whether there are all four and none is the last of its axis, in rows of an even number of nodes: all that depends on where they are
-    // is then known, but for the last pair of a row.
-    __device__ __forceinline__ bool inner(const GlobalArguments &a) const {
-        return a.n[2] % 2 == 0 && 2 * kz + 2 < a.n[0] && 2 * ky + 2 < a.n[1];
-    }
+    // Whether there are all four and none is the last of its axis: all that depends on where they are is then known.
+    __device__ __forceinline__ bool inner(const GlobalArguments &a) const { return 2 * kz + 2 < a.n[0] && 2 * ky + 2 < a.n[1]; }
 };
 // Pairs of nodes that a warp takes of long rows.
 constexpr u32 STRETCH = 256;
@@ -19,6 +16,12 @@ constexpr u32 STRETCH = 256;
 __device__ __forceinline__ u32 fine_node(u32 k, u32 n) { return min(2 * k, n - 1); }
 // Whether node i is one of the coarse nodes.
 __device__ __forceinline__ bool is_coarse(u32 i, u32 n) { return !(i & 1) || i == n - 1; }
+
+// Of a pair of nodes of a row: whether its second node is there, and is coarse, the last of an even number.
+struct PairEnd {
+    bool second, last;
+    __device__ __forceinline__ PairEnd(u32 k, u32 n) : second(2 * k + 1 < n), last(2 * k + 2 == n) {}
+};
 
 // One of four rows.
 struct Row {

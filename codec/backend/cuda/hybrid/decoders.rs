@@ -14,79 +14,82 @@ pub enum HuffmanDecoder {
 }
 
 impl HuffmanDecoder {
-    pub(super) fn takes_warps(self, work: &Work) -> bool {
+    /// `estimated`: whether warps should be faster.
+    pub(super) fn takes_warps(self, estimated: bool) -> bool {
         match self {
-            Self::Estimated => work.suits_warps(),
+            Self::Estimated => estimated,
             Self::Lanes => false,
             Self::Warps => true,
         }
     }
 }
 
-/// Nanoseconds that a lane takes for a segment, and for each byte of it. An H200 holds all segments of 512^3 values at a time
-/// (kernels/NOTES.md, "Both Huffman decoders").
-const LANE: [f64; 2] = [1.0e6, 33.0];
-/// The same of a warp, 1,452 of which an H200 holds.
-const WARP: [f64; 2] = [27.5e3, 19.0];
+/// Nanoseconds that a warp whose lanes decode a segment each takes, and for each byte of its longest segment. An H200 holds all
+/// segments of 512^3 values at a time (kernels/NOTES.md, "Both Huffman decoders").
+const LANES: [f64; 2] = [0.86e6, 24.5];
+/// The same of a block whose warps decode a segment each; each multiprocessor of an H200 holds one.
+const WARPS: [f64; 2] = [20.0e3, 19.0];
 
-/// What a frame gives its decoder to do, and how many segments the device holds at a time.
-pub struct Work {
-    pub segments: u64,
-    /// Of all payloads.
-    pub bytes: u64,
-    /// With a lane a segment.
-    pub by_lanes: u64,
-    /// With a warp a segment.
-    pub by_warps: u64,
+/// The segments that a warp or a block decodes together: all wait for the longest one.
+pub struct Groups<'a> {
+    /// First segment of each group, then the number of all segments.
+    pub first: &'a [u32],
+    /// Groups that the device holds at a time.
+    pub at_a_time: u64,
 }
 
-impl Work {
-    /// Whether a warp a segment should be faster.
-    fn suits_warps(&self) -> bool {
-        self.time(WARP, self.by_warps) < self.time(LANE, self.by_lanes)
+impl Groups<'_> {
+    /// Nanoseconds for segments of so many bytes.
+    fn time(&self, bytes: &[u32], [fixed, byte]: [f64; 2]) -> f64 {
+        let time = |group: &[u32]| {
+            let longest = bytes[group[0] as usize..group[1] as usize].iter().max();
+            fixed + byte * longest.copied().unwrap_or(0) as f64
+        };
+        let (sum, longest) =
+            self.first.windows(2).map(time).fold((0.0, 0.0), |(sum, longest), t| (sum + t, t.max(longest)));
+        f64::max(sum / self.at_a_time as f64, longest)
     }
+}
 
-    /// Nanoseconds: of a segment of average length, once for each time that the device is full.
-    fn time(&self, [segment, byte]: [f64; 2], at_a_time: u64) -> f64 {
-        let segments = self.segments.max(1) as f64;
-        (segment + byte * self.bytes as f64 / segments) * (segments / at_a_time as f64).max(1.0)
-    }
+/// Whether a warp a segment should be faster for segments of so many bytes, in groups for lanes and for warps.
+pub fn suits_warps(bytes: &[u32], lanes: &Groups, warps: &Groups) -> bool {
+    warps.time(bytes, WARPS) < lanes.time(bytes, LANES)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// On an H200.
-    fn work(segments: u64, bytes: u64) -> Work {
-        Work { segments, bytes, by_lanes: 132 * 7 * 32, by_warps: 132 * 11 }
+    /// Whether an H200 takes warps, for blocks of 11 segments, the longest of each `of_block` bytes long, and one of `longest`.
+    fn suits(segments: u32, of_block: u32, longest: u32) -> bool {
+        let mut bytes = vec![of_block; segments as usize];
+        bytes[0] = longest;
+        let first = |step| (0..segments).step_by(step).chain([segments]).collect::<Vec<u32>>();
+        let (blocks, warps) = (first(11), first(32));
+        let by_lanes = Groups { first: &warps, at_a_time: 132 * 7 };
+        suits_warps(&bytes, &by_lanes, &Groups { first: &blocks, at_a_time: 132 })
     }
 
-    /// Segments, megabytes, milliseconds by lanes and by warps of an H200: 512^3 f32 at 1e-2, 1e-3, 1e-4 and 1e-6; 100x500x500
-    /// f32 and 256x384x384 f64 at 1e-2, 1e-4 and 1e-6.
-    const MEASURED: [(u64, f64, f64, f64); 10] = [
-        (20_500, 8.0, 1.025, 0.482),
-        (20_500, 24.9, 1.026, 0.650),
-        (20_500, 71.2, 1.142, 1.307),
-        (20_500, 186.3, 1.295, 3.465),
-        (4_000, 2.2, 0.941, 0.168),
-        (4_000, 20.5, 1.069, 0.296),
-        (4_000, 42.6, 1.096, 0.660),
-        (5_800, 1.2, 1.042, 0.173),
-        (5_800, 8.6, 1.116, 0.268),
-        (5_800, 19.7, 1.294, 0.440),
+    /// Mean over blocks of their longest segment, the longest of all, milliseconds by lanes and by warps of an H200: 512^3 f32 at
+    /// 1e-2, 1e-3, 1e-4 and 1e-6.
+    const MEASURED: [(u32, u32, f64, f64); 4] = [
+        (548, 7158, 1.025, 0.482),
+        (1639, 9779, 1.026, 0.650),
+        (4052, 12320, 1.142, 1.307),
+        (9397, 17615, 1.295, 3.465),
     ];
 
     #[test]
     fn the_faster_decoder_is_chosen_where_both_were_measured() {
-        for (segments, megabytes, lanes, warps) in MEASURED {
-            let chosen = work(segments, (megabytes * 1e6) as u64).suits_warps();
-            assert_eq!(chosen, warps < lanes, "{segments}, {megabytes} MB");
+        for (of_block, longest, lanes, warps) in MEASURED {
+            assert_eq!(suits(21_700, of_block, longest), warps < lanes, "{of_block} bytes");
         }
     }
 
     #[test]
-    fn frames_without_payloads_suit_warps() {
-        assert!(work(0, 0).suits_warps() && work(1, 0).suits_warps());
+    fn small_frames_and_those_without_payloads_suit_warps() {
+        assert!(suits(4_000, 11_000, 15_000) && suits(1, 0, 0));
+        let none = Groups { first: &[0], at_a_time: 132 };
+        assert!(!suits_warps(&[], &none, &none));
     }
 }

@@ -3,7 +3,7 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::arguments::{HuffmanArguments, HuffmanPart};
-use super::decoders::{HuffmanDecoder, Work};
+use super::decoders::{Groups, HuffmanDecoder, suits_warps};
 use super::layout::{Layout, TASK_SEGMENTS};
 use crate::Result;
 use crate::entropy::huffman::{ALPHABET, Codebook, SEGMENT_UNITS};
@@ -48,8 +48,10 @@ pub struct Huffman {
     total: Buffer,
     capacity: u64,
     pub decoder: HuffmanDecoder,
-    /// Bytes of the payloads to be decoded, for the choice of a decoder.
-    payload_bytes: u64,
+    /// Whether a warp a segment should decode the payloads at hand faster.
+    suits_warps: bool,
+    /// First segments of the blocks of that decoder, and of the warps of the other one; behind the last one the number of segments.
+    groups: [Vec<u32>; 2],
     /// The parts before any work on them.
     initial: Vec<HuffmanPart>,
     segment_count: u32,
@@ -66,6 +68,8 @@ impl Huffman {
         (self.segment_count, self.task_count) = (segments as u32, layout.tasks.len() as u32);
         self.warp_count = layout.warps.len() as u32 - 1;
         self.books = layout.books();
+        let blocks = layout.tasks.iter().copied().chain([segments as u32]);
+        self.groups = [blocks.collect(), layout.warps.clone()];
         let list = self.segments.reserve(gpu, size_of_val(&layout.segments[..]))?;
         let tasks = self.tasks.reserve(gpu, size_of_val(&layout.tasks[..]))?;
         let warps = self.warps.reserve(gpu, size_of_val(&layout.warps[..]))?;
@@ -143,7 +147,8 @@ impl Huffman {
     /// Sends payloads: `parts` say where each stands in `data`, `books` are those of the layout.
     pub fn set_payloads(&mut self, gpu: &Gpu, data: &[u8], parts: &[HuffmanPart], books: &[Codebook]) -> Result<()> {
         self.reserve_data(gpu, data.len())?;
-        self.payload_bytes = data.len() as u64;
+        let bytes: Vec<u32> = parts.iter().flat_map(|part| segment_bytes(data, part)).collect();
+        self.estimate(gpu, &bytes);
         let mut lengths = vec![0u8; TOKENS * self.books];
         for (lengths, book) in lengths.chunks_exact_mut(TOKENS).zip(books) {
             lengths[..ALPHABET].copy_from_slice(book.lengths());
@@ -159,19 +164,12 @@ impl Huffman {
     /// Queues everything from bytes to symbols. Damage is noted in the parts.
     pub fn decode(&self, gpu: &Gpu, symbols: [u64; 2]) -> Result<()> {
         let warps = segment_warps(gpu.shared_per_block);
-        let multiprocessors = gpu.multiprocessors as usize;
-        let work = Work {
-            segments: self.segment_count as u64,
-            bytes: self.payload_bytes,
-            by_lanes: (multiprocessors * (gpu.shared_per_multiprocessor / LANES_MEMORY).max(1) * LANES) as u64,
-            by_warps: (multiprocessors * warps) as u64,
-        };
         let a = self.arguments(gpu, symbols);
         let tables = self.books as u32 * TABLE_BLOCKS;
         // SAFETY: as in `encode`; the kernels read no further than the lengths that they have checked.
         unsafe {
             gpu.launch("huffman_parse", a.part_count, 256, 0, &a)?;
-            if self.decoder.takes_warps(&work) {
+            if self.decoder.takes_warps(self.suits_warps) {
                 gpu.launch("huffman_table_warps", tables, TOKENS as u32, 0, &a)?;
                 let shared = 4 * TABLE + warps * DECODER_WARP;
                 return gpu.launch("huffman_decode_warps", self.task_count, 32 * warps as u32, shared, &a);
@@ -204,10 +202,21 @@ impl Huffman {
         unsafe { gpu.download(self.total.address(gpu), &mut total)? };
         Ok(total[0])
     }
-    /// Waits; `decode` then chooses its kernel by the bytes that `encode` left on the device.
+    /// Waits; `decode` then chooses its kernel by the segments that `encode` left on the device.
     pub fn learn_size(&mut self, gpu: &Gpu) -> Result<()> {
-        self.payload_bytes = self.total(gpu)?;
+        let mut bytes = vec![0; self.segment_count as usize];
+        // SAFETY: reserved by `prepare`.
+        unsafe { gpu.download(self.bytes.address(gpu), &mut bytes)? };
+        self.estimate(gpu, &bytes);
         Ok(())
+    }
+    /// Chooses a decoder for segments of so many bytes.
+    fn estimate(&mut self, gpu: &Gpu, bytes: &[u32]) {
+        let multiprocessors = gpu.multiprocessors as u64;
+        let [blocks, warps] = &self.groups;
+        let lanes = (gpu.shared_per_multiprocessor / LANES_MEMORY).max(1) as u64 * multiprocessors;
+        let by_lanes = Groups { first: warps, at_a_time: lanes };
+        self.suits_warps = suits_warps(bytes, &by_lanes, &Groups { first: blocks, at_a_time: multiprocessors });
     }
     /// All encoded bytes; `None` when they had no room.
     pub fn encoded(&self, gpu: &Gpu) -> Result<Option<Vec<u8>>> {
@@ -220,6 +229,17 @@ impl Huffman {
         unsafe { gpu.download(self.data.address(gpu), &mut bytes)? };
         Ok(Some(bytes))
     }
+}
+
+/// Bytes of each segment of a part, as its payload in `data` has them; 0 where it has none.
+fn segment_bytes(data: &[u8], part: &HuffmanPart) -> Vec<u32> {
+    let start = (part.offset as usize).min(data.len());
+    let payload = &data[start..(start + part.bytes as usize).min(data.len())];
+    let count = (part.segment_end - part.segment) as usize;
+    let lengths = payload.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]) as u32);
+    let mut bytes: Vec<u32> = lengths.take(count).collect();
+    bytes.resize(count, 0);
+    bytes
 }
 
 /// Warps of a block of threads that decode a segment each, by the shared memory that it may have.

@@ -14,6 +14,8 @@ const RESET_THREADS: u32 = 256;
 /// Threads of a block of the coder's kernels.
 const BLOCK: u32 = 256;
 const WARPS: u32 = BLOCK / 32;
+/// Warps that share a tile of a flat array when forms are chosen: turns of whole tiles would not be even.
+const WARPS_OF_FLAT_TILE: u32 = 4;
 /// Lists of streams by length: `StreamOrder` in class.cuh.
 const LISTS: usize = 32;
 
@@ -42,8 +44,8 @@ pub struct Coding {
     initial: Vec<Chunk>,
     tile_count: u32,
     chunk_count: u32,
-    /// Warps that share a tile when forms are chosen, in place of one.
-    pub warps_of_tile: u32,
+    /// Whether tiles are those of flat arrays: 32 long units, fewer in the last one of a chunk only.
+    pub flat: bool,
 }
 
 /// Addresses of the chunks, the output and its length; room in the output, number of chunks.
@@ -183,7 +185,7 @@ impl Coding {
             nodes_per_lane: LANE_NODES_AND_BITS.map(|(nodes, _)| nodes as u32),
             least_bits_per_lane: LANE_NODES_AND_BITS.map(|(_, bits)| bits as u32),
             tables_by_slots: 0,
-            warps_of_tile: self.warps_of_tile.max(1),
+            warps_of_tile: if self.flat { WARPS_OF_FLAT_TILE } else { 1 },
         }
     }
 
@@ -191,6 +193,7 @@ impl Coding {
     pub fn encode(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> Result<()> {
         let a = self.arguments(gpu, coder, shapes, bits);
         let [choose, encode] = match bits {
+            32 if self.flat => ["choose_forms_32", "encode_flat_streams"],
             32 => ["choose_forms_32", "encode_streams_32"],
             _ => ["choose_forms_64", "encode_streams_64"],
         };

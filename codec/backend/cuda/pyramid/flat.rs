@@ -14,8 +14,6 @@ use std::ops::Range;
 const BITS: u32 = 32;
 /// Every payload starts one byte before a multiple of this: see the chunks of the pyramid.
 const ALIGNMENT: usize = 16;
-/// Tiles have 32 long units, and only the last one of a payload has fewer: few enough for turns of warps that are not even.
-const WARPS_OF_TILE: u32 = 4;
 
 /// Symbols of one payload on the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +46,7 @@ impl Flat {
             list.add_flat(level, &layout);
         }
         let shapes = gathering.upload(gpu)?;
-        self.coding.warps_of_tile = WARPS_OF_TILE;
+        self.coding.flat = true;
         self.coding.prepare(gpu, &list.close()?, shapes.slots, BITS as usize / 8, encode)?;
         self.shapes = Some(shapes);
         Ok(())
