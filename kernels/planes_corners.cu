@@ -1,9 +1,40 @@
-// Whole tiles of corner arrays. There are few, and each array waits for the next smaller one, so that the time of a single tile counts: a warp a tile whose
-// nodes are all in shared memory, a lane a node, so that nothing is done for nodes that are not there; exact nodes at once. A block takes four tiles.
+// Whole tiles of the corner arrays, of several arrays in one launch. There are few, and each array waits for the next smaller one, so that the time of a single
+// tile counts: a warp a tile whose nodes are all in shared memory, a lane a node, so that nothing is done for nodes that are not there; exact nodes at once. A
+// block takes four tiles at a time.
 #include "planes_cut.cuh"
 
+// Arrays of a launch at most.
+constexpr u32 MOST_LEVELS = 16;
+
+// An array all of whose tiles are whole, or the whole tiles of the last array of a launch.
+template <class T> struct CornerLevel {
+    // Encoding: its values.
+    const T *values;
+    T *result;
+    // The rebuilt array before it, which has its corners.
+    const T *corners;
+    const Quad *list;
+    // Entries of the lists up to this one.
+    u32 end;
+    u32 n[3], corner_n[3];
+    // Which array it is.
+    u32 stage;
+};
+template <class T> struct CornerTilesArguments {
+    const Quantizer<T> *quantizers;
+    // Of each array: how often blocks have asked for entries of a launch whose first array it is.
+    u32 *turns;
+    // Of each array: how many entries are rebuilt.
+    u32 *rebuilt;
+    u32 level_count, unused;
+    AxisWeights<T> weights;
+    PlanesArguments planes;
+    // The smallest first.
+    CornerLevel<T> levels[MOST_LEVELS];
+};
+
 template <class T, bool ENCODE> struct NodeTile {
-    const WholeArguments<T> &a;
+    const CornerLevel<T> &a;
     const AxisWeights<T> &weights;
     const Quantizer<T> z;
     typename Real<T>::Bits *delta;
@@ -82,41 +113,63 @@ template <class T, bool ENCODE> struct NodeTile {
             f(z * PLANE + y * ROW + x, ((u64)(quad.at[0] + z) * a.n[1] + quad.at[1] + y) * a.n[2] + quad.at[2] + SIDE * tile + x);
         }
     }
+    // Others have made them: not from a cache that may be older.
     __device__ __forceinline__ void load_corners(const Quad &quad, u32 tile) const {
         const u32 lane = threadIdx.x % 32, z = lane >> 2, y = lane >> 1 & 1, x = lane & 1;
         if (lane >= 8) return;
         const u64 row = (u64)(quad.at[0] / SIDE * 2 + z) * a.corner_n[1] + quad.at[1] / SIDE * 2 + y;
-        v[(SIDE - 1) * (z * PLANE + y * ROW + x)] = a.corners[row * a.corner_n[2] + (quad.at[2] / SIDE + tile) * 2 + x];
+        v[(SIDE - 1) * (z * PLANE + y * ROW + x)] = *(const volatile T *)(a.corners + row * a.corner_n[2] + (quad.at[2] / SIDE + tile) * 2 + x);
     }
-    __device__ __forceinline__ void run(const Quad &quad, u32 tile) {
-        if (ENCODE) {
-            each(quad, tile, [&](u32 place, u64 i) { v[place] = a.values[i]; });
-            // what fills the last group up
-            if (threadIdx.x % 32 < SIDE) symbols[TILE_SYMBOLS - SIDE + threadIdx.x % 32] = BYTE_BIAS;
-            __syncwarp();
-        }
-        load_corners(quad, tile);
-        __syncwarp();
+    __device__ __forceinline__ void load_values(const Quad &quad, u32 tile) const {
+        each(quad, tile, [&](u32 place, u64 i) { v[place] = a.values[i]; });
+        // what fills the last group up
+        if (threadIdx.x % 32 < SIDE) symbols[TILE_SYMBOLS - SIDE + threadIdx.x % 32] = BYTE_BIAS;
+    }
+    __device__ __forceinline__ void run() {
+        exact = 0;
         step<2>();
         step<1>();
         step<0>();
+    }
+    __device__ __forceinline__ void store_values(const Quad &quad, u32 tile) const {
         each(quad, tile, [&](u32 place, u64 i) { a.result[i] = v[place]; });
     }
 };
 
-template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(const WholeArguments<T> &a) {
+// Whether `count` entries of an array are rebuilt: what was written for them can be read then.
+__device__ __forceinline__ bool is_rebuilt(const u32 *rebuilt, u32 count) {
+#ifdef BLOCKMGARD_EMULATOR
+    return *rebuilt == count;
+#else
+    u32 is;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is) : "l"(rebuilt) : "memory");
+    return is == count;
+#endif
+}
+
+// Blocks take turns. An entry waits for those of the array before, all of which were asked for before it by blocks that are at work.
+template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(const CornerTilesArguments<T> &a) {
     __shared__ AxisWeights<T> weights;
     __shared__ T values[4][NodeTile<T, ENCODE>::PLACES];
     __shared__ __align__(16) char symbols[WARP_BYTES];
     __shared__ u32 planes[ENCODE ? 1 : 4 * TILE_WORDS];
-    const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32;
+    __shared__ u32 turn, is_early;
+    const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32, all = a.levels[a.level_count - 1].end;
     for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights)[i];
-    for (u32 i = blockIdx.x; i < a.list_count; i += gridDim.x) {
-        const Quad quad = a.list[i];
+    while (true) {
+        // also before symbols of the last turn are overwritten
+        __syncthreads();
+        if (threadIdx.x == 0) turn = atomicAdd(a.turns + a.levels[0].stage, 1u);
+        __syncthreads();
+        if (turn >= all) return;
+        u32 k = 0;
+        while (turn >= a.levels[k].end) k++;
+        const CornerLevel<T> &level = a.levels[k];
+        const u32 before = k == 0 ? 0 : a.levels[k - 1].end, needed = k == 0 ? 0 : before - (k == 1 ? 0 : a.levels[k - 2].end);
+        const u32 *rebuilt = k == 0 ? nullptr : a.rebuilt + a.levels[k - 1].stage;
+        const Quad quad = level.list[turn - before];
         const bool exists = tile < quad.count();
         const Tile *tiles = a.planes.tiles + quad.number();
-        // also for the weights, and before symbols of the last turn are overwritten
-        __syncthreads();
         if (!ENCODE) {
             const TileRecord none = {0, 0, 0};
             if (exists) {
@@ -127,20 +180,35 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
             const TileRecord record = lane % 4 < quad.count() ? a.planes.records[quad.number() + lane % 4] : none;
             __syncthreads();
             if (tile == 0) take_planes(planes, record, symbols);
-            __syncthreads();
         }
-        if (exists) {
-            NodeTile<T, ENCODE> work = {a, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[tile].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), 0};
-            work.run(quad, tile);
-            if (ENCODE && work.exact > 0) atomicAdd(&a.planes.chunks[tiles->chunk].coded, work.exact);
+        NodeTile<T, ENCODE> work = {level, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[exists ? tile : 0].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), 0};
+        // a block that has to wait does its work once with whatever corners there are, so that its multiprocessor has fetched the code when they come
+        if (threadIdx.x == 0) is_early = k > 0 && !is_rebuilt(rebuilt, needed);
+        __syncthreads();
+#pragma unroll 1
+        for (u32 early = is_early; exists; early--) {
+            if (ENCODE) work.load_values(quad, tile);
+            if (early == 0) {
+                while (k > 0 && !is_rebuilt(rebuilt, needed)) {}
+                work.load_corners(quad, tile);
+            }
+            __syncwarp();
+            work.run();
+            if (early == 0) break;
+        }
+        if (exists) work.store_values(quad, tile);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            atomicAdd(a.rebuilt + level.stage, 1u);
         }
         if (!ENCODE) continue;
-        __syncthreads();
-        if (tile == 0) store_planes(a.planes, quad, tiles->chunk, symbols, ~0u << quad.count());
+        if (exists && work.exact > 0) atomicAdd(&a.planes.chunks[tiles->chunk].coded, work.exact);
+        if (tile == 0) store_planes(a.planes, quad, tiles->chunk, symbols);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 8) encode_corner_tiles_f32(const WholeArguments<float> a) { corner_tiles<float, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 4) encode_corner_tiles_f64(const WholeArguments<double> a) { corner_tiles<double, true>(a); }
-extern "C" __global__ void __launch_bounds__(128, 8) decode_corner_tiles_f32(const WholeArguments<float> a) { corner_tiles<float, false>(a); }
-extern "C" __global__ void __launch_bounds__(128, 4) decode_corner_tiles_f64(const WholeArguments<double> a) { corner_tiles<double, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 8) encode_corner_tiles_f32(const CornerTilesArguments<float> a) { corner_tiles<float, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) encode_corner_tiles_f64(const CornerTilesArguments<double> a) { corner_tiles<double, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 8) decode_corner_tiles_f32(const CornerTilesArguments<float> a) { corner_tiles<float, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) decode_corner_tiles_f64(const CornerTilesArguments<double> a) { corner_tiles<double, false>(a); }

@@ -34,10 +34,10 @@ template <bool WIDE> __device__ __forceinline__ u32 zigzag_planes(u32 (&plane)[1
     return width;
 }
 
-// Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
-__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory, u32 out) {
+// Cuts the symbols of the warp's four tiles into planes. Lane l works for tile l mod 4, on two of its groups.
+__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory) {
     const u32 lane = threadIdx.x % 32, tile = lane % 4, first = lane / 4;
-    const bool taken = !(out >> tile & 1);
+    const bool exists = tile < quad.count();
     const char *own = memory + tile * SYMBOL_BYTES;
     u32 plane[2][16], width[2];
     // of a lane of the warp, numbers of two bytes
@@ -69,7 +69,7 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
         } else {
             width[k] = zigzag_planes<false>(plane[k]);
         }
-        width[k] = taken ? width[k] : 0;
+        width[k] = exists ? width[k] : 0;
     }
     u32 total;
     const u32 before = scan_tile(width[0] | width[1] << 16, total);
@@ -98,7 +98,7 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
             if (b < width[k]) staged[starts[k] + b] = plane[k][b];
         }
     }
-    if (taken) {
+    if (exists) {
         u8 *widths = a.widths + (u64)(quad.number() + tile) * TILE_GROUPS;
         widths[first] = (u8)width[0], widths[first + 8] = (u8)(width[1] | (first == 7 ? TWO_MASK_BYTES : 0));
     }
@@ -106,15 +106,9 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
     const u32 with = __ballot_sync(FULL, words > 0) & 15;
     add_counts(a, chunk, width[0] + width[1], (width[0] > 0) + (width[1] > 0), 2 * __popc(with));
     __syncwarp();
+    if (lane < quad.count()) a.sources[quad.number() + lane] = quad.number() * TILE_WORDS + own_start;
     u32 *slot = a.slots + (u64)quad.number() * TILE_WORDS;
-    // a tile that is left out will need its own slot
-    const bool together = (out & ((1u << quad.count()) - 1)) == 0;
-    if (taken && lane < 4) a.sources[quad.number() + lane] = quad.number() * TILE_WORDS + (together ? own_start : lane * TILE_WORDS);
-    if (together) {
-        for (u32 i = lane; 4 * i < all; i += 32) ((uint4 *)slot)[i] = ((const uint4 *)memory)[i];
-    } else {
-        for (u32 i = lane / 4; i < words; i += 8) slot[tile * TILE_WORDS + i] = staged[i];
-    }
+    for (u32 i = lane; 4 * i < all; i += 32) ((uint4 *)slot)[i] = ((const uint4 *)memory)[i];
 }
 
 // From planes of zigzags to planes of the numbers themselves; plane 8 is 0 where there are 8.

@@ -113,6 +113,34 @@ device_struct! {
         pub stage: u32,
         pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
+        pub place: PlaceArguments,
+    }
+    pub struct PlaceArguments {
+        pub layer_ends: u64,
+        pub encoded: u64,
+        pub asked: u64,
+        pub first_chunk: u32,
+        pub of_layer: u32,
+    }
+    pub struct CornerLevel {
+        pub values: u64,
+        pub result: u64,
+        pub corners: u64,
+        pub list: u64,
+        pub end: u32,
+        pub n: [u32; 3],
+        pub corner_n: [u32; 3],
+        pub stage: u32,
+    }
+    pub struct CornerTilesArguments<T> {
+        pub quantizers: u64,
+        pub turns: u64,
+        pub rebuilt: u64,
+        pub level_count: u32,
+        pub unused: u32,
+        pub weights: AxisWeights<T>,
+        pub planes: PlanesArguments,
+        pub levels: [CornerLevel; 16],
     }
     pub struct PlanesArguments {
         pub tiles: u64,

@@ -137,6 +137,11 @@ impl<T: Real> Pyramid<T> {
     }
 
     fn rebuild_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {
+        if let Some(planes) = self.planes.take() {
+            let done = self.run_planes_corners(gpu, &planes, false);
+            self.planes = Some(planes);
+            return done;
+        }
         for k in (1..self.stages.len() - 1).rev() {
             let stage = &self.stages[k];
             let work = stage.work(false, stage.values.address(gpu));
