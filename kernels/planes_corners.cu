@@ -8,7 +8,7 @@ constexpr u32 MOST_LEVELS = 16;
 
 // An array all of whose tiles are whole, or the whole tiles of the last array of a launch.
 template <class T> struct CornerLevel {
-    // Encoding: its values.
+    // Encoding: its values, or null, where they are taken from the frame.
     const T *values;
     T *result;
     // The rebuilt array before it, which has its corners.
@@ -20,18 +20,41 @@ template <class T> struct CornerLevel {
     // Which array it is.
     u32 stage;
 };
+// What is done besides where a launch takes all corner arrays, all of whose tiles are whole.
+template <class T> struct CornerChain {
+    // The last array, and its tile.
+    T *last;
+    // Encoding: the frame.
+    const T *frame;
+    // Encoding: the chunks as they are before any work, and what is counted from 0 by the kernels that follow.
+    const u32 *fresh;
+    u32 *counts;
+    u32 n[3];
+    // Words of all chunks, and of those of corner arrays; words of the counts; whether there is anything of all this.
+    u32 chunk_words, corner_words, count_words, choice, last_tile, is_whole, unused;
+};
 template <class T> struct CornerTilesArguments {
     const Quantizer<T> *quantizers;
-    // Of each array: how often blocks have asked for entries of a launch whose first array it is.
-    u32 *turns;
-    // Of each array: how many entries are rebuilt.
+    // All 0 between launches: how often blocks have asked for entries, and blocks that are done.
+    u32 *turns, *done;
+    // Of each array, COUNT_WORDS apart: how many entries are rebuilt.
     u32 *rebuilt;
     u32 level_count, unused;
+    CornerChain<T> chain;
     AxisWeights<T> weights;
     PlanesArguments planes;
     // The smallest first.
     CornerLevel<T> levels[MOST_LEVELS];
 };
+// Counts that many blocks look at stand in lines of their own.
+constexpr u32 COUNT_WORDS = 32;
+
+// Where a node of the array that lies `up` arrays behind the frame is in the frame, on an axis of n nodes. All arrays between have whole tiles.
+__device__ __forceinline__ u32 in_frame(u32 node, u32 up, u32 n) {
+#pragma unroll 1
+    for (u32 i = 0; i < up; i++) node = (node >> 1) * SIDE + (node & 1) * (SIDE - 1);
+    return min(node, n - 1);
+}
 
 template <class T, bool ENCODE> struct NodeTile {
     const CornerLevel<T> &a;
@@ -120,8 +143,23 @@ template <class T, bool ENCODE> struct NodeTile {
         const u64 row = (u64)(quad.at[0] / SIDE * 2 + z) * a.corner_n[1] + quad.at[1] / SIDE * 2 + y;
         v[(SIDE - 1) * (z * PLANE + y * ROW + x)] = *(const volatile T *)(a.corners + row * a.corner_n[2] + (quad.at[2] / SIDE + tile) * 2 + x);
     }
-    __device__ __forceinline__ void load_values(const Quad &quad, u32 tile) const {
-        each(quad, tile, [&](u32 place, u64 i) { v[place] = a.values[i]; });
+    __device__ __forceinline__ void load_values(const CornerChain<T> &chain, const Quad &quad, u32 tile) const {
+        if (a.values) {
+            each(quad, tile, [&](u32 place, u64 i) { v[place] = a.values[i]; });
+        } else {
+            const u32 lane = threadIdx.x % 32;
+            const u64 plane = (u64)chain.n[1] * chain.n[2];
+            const T *from = chain.frame + in_frame(quad.at[2] + SIDE * tile + lane % SIDE, a.stage, chain.n[2]);
+            T value[SIDE * SIDE * SIDE / 32];
+#pragma unroll
+            for (u32 y = 0; y < 2; y++) {
+                const T *row = from + (u64)in_frame(quad.at[1] + 4 * y + lane / SIDE, a.stage, chain.n[1]) * chain.n[2];
+#pragma unroll
+                for (u32 z = 0; z < SIDE; z++) value[2 * z + y] = row[in_frame(quad.at[0] + z, a.stage, chain.n[0]) * plane];
+            }
+#pragma unroll
+            for (u32 i = 0; i < SIDE * SIDE * SIDE / 32; i++) v[i / 2 * PLANE + (4 * (i % 2) + lane / SIDE) * ROW + lane % SIDE] = value[i];
+        }
         // what fills the last group up
         if (threadIdx.x % 32 < SIDE) symbols[TILE_SYMBOLS - SIDE + threadIdx.x % 32] = BYTE_BIAS;
     }
@@ -136,15 +174,49 @@ template <class T, bool ENCODE> struct NodeTile {
     }
 };
 
-// Whether `count` entries of an array are rebuilt: what was written for them can be read then.
-__device__ __forceinline__ bool is_rebuilt(const u32 *rebuilt, u32 count) {
-#ifdef BLOCKMGARD_EMULATOR
-    return *rebuilt == count;
-#else
-    u32 is;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is) : "l"(rebuilt) : "memory");
-    return is == count;
+// Waits until `count` entries of an array are rebuilt: what was written for them can be read then.
+__device__ __forceinline__ void wait_for(const u32 *rebuilt, u32 count) {
+#ifndef BLOCKMGARD_EMULATOR
+    for (u32 is = 0; true; __nanosleep(20)) {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is) : "l"(rebuilt) : "memory");
+        if (is == count) return;
+    }
 #endif
+}
+
+// Makes what the kernels of the frame count, and the frame's chunks, ready.
+template <class T> __device__ __forceinline__ void reset(const CornerTilesArguments<T> &a) {
+    const CornerChain<T> &chain = a.chain;
+    const u32 most = max(max(chain.chunk_words, chain.count_words), a.planes.chunk_count);
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < most; i += gridDim.x * blockDim.x) {
+        if (i >= chain.corner_words && i < chain.chunk_words) ((u32 *)a.planes.chunks)[i] = chain.fresh[i];
+        if (i < a.planes.chunk_count) a.planes.choices[i] = (u8)chain.choice;
+        if (i < chain.count_words) chain.counts[i] = 0;
+    }
+}
+
+// The last array, whose nodes need no others, and encoding, what has to be done before tiles of corner arrays.
+template <class T, bool ENCODE> __device__ __forceinline__ void last_array(const CornerTilesArguments<T> &a) {
+    const CornerChain<T> &chain = a.chain;
+    typename Real<T>::Bits *delta = (typename Real<T>::Bits *)a.planes.delta;
+    const u32 i = threadIdx.x;
+    if (ENCODE) {
+        for (u32 k = i; k < chain.corner_words; k += blockDim.x) ((u32 *)a.planes.chunks)[k] = chain.fresh[k];
+        const u32 up = a.level_count + 1;
+        if (i < 8) {
+            const u64 row = (u64)in_frame(i >> 2, up, chain.n[0]) * chain.n[1] + in_frame(i >> 1 & 1, up, chain.n[1]);
+            T u = chain.frame[row * chain.n[2] + in_frame(i & 1, up, chain.n[2])];
+            i16 symbol;
+            if (!quantize(u, (T)0, a.quantizers[0], symbol)) delta[i] = delta_of(u, (T)0);
+            a.planes.q[i] = symbol;
+            chain.last[i] = u;
+        }
+    } else if (i < 8) {
+        const i16 symbol = a.planes.q[i];
+        chain.last[i] = symbol == EXACT ? apply_delta<T>(delta[i], (T)0) : Real<T>::fma((T)symbol, a.quantizers[0].step, (T)0);
+    }
+    __syncthreads();
+    if (ENCODE && i / 32 == 1) pack_tile(a.planes, chain.last_tile);
 }
 
 // Blocks take turns. An entry waits for those of the array before, all of which were asked for before it by blocks that are at work.
@@ -153,20 +225,20 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
     __shared__ T values[4][NodeTile<T, ENCODE>::PLACES];
     __shared__ __align__(16) char symbols[WARP_BYTES];
     __shared__ u32 planes[ENCODE ? 1 : 4 * TILE_WORDS];
-    __shared__ u32 turn, is_early;
+    __shared__ u32 turn;
     const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32, all = a.levels[a.level_count - 1].end;
     for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights)[i];
     while (true) {
         // also before symbols of the last turn are overwritten
         __syncthreads();
-        if (threadIdx.x == 0) turn = atomicAdd(a.turns + a.levels[0].stage, 1u);
+        if (threadIdx.x == 0) turn = atomicAdd(a.turns, 1u);
         __syncthreads();
-        if (turn >= all) return;
+        if (turn >= all) break;
+        if (turn == 0 && a.chain.is_whole) last_array<T, ENCODE>(a);
         u32 k = 0;
         while (turn >= a.levels[k].end) k++;
         const CornerLevel<T> &level = a.levels[k];
         const u32 before = k == 0 ? 0 : a.levels[k - 1].end, needed = k == 0 ? 0 : before - (k == 1 ? 0 : a.levels[k - 2].end);
-        const u32 *rebuilt = k == 0 ? nullptr : a.rebuilt + a.levels[k - 1].stage;
         const Quad quad = level.list[turn - before];
         const bool exists = tile < quad.count();
         const Tile *tiles = a.planes.tiles + quad.number();
@@ -182,30 +254,29 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
             if (tile == 0) take_planes(planes, record, symbols);
         }
         NodeTile<T, ENCODE> work = {level, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[exists ? tile : 0].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), 0};
-        // a block that has to wait does its work once with whatever corners there are, so that its multiprocessor has fetched the code when they come
-        if (threadIdx.x == 0) is_early = k > 0 && !is_rebuilt(rebuilt, needed);
+        if (ENCODE && exists) work.load_values(a.chain, quad, tile);
+        if (threadIdx.x == 0 && k > 0) wait_for(a.rebuilt + COUNT_WORDS * a.levels[k - 1].stage, needed);
         __syncthreads();
-#pragma unroll 1
-        for (u32 early = is_early; exists; early--) {
-            if (ENCODE) work.load_values(quad, tile);
-            if (early == 0) {
-                while (k > 0 && !is_rebuilt(rebuilt, needed)) {}
-                work.load_corners(quad, tile);
-            }
+        if (exists) {
+            work.load_corners(quad, tile);
             __syncwarp();
             work.run();
-            if (early == 0) break;
+            work.store_values(quad, tile);
         }
-        if (exists) work.store_values(quad, tile);
         __syncthreads();
-        if (threadIdx.x == 0) {
+        if (threadIdx.x == 0 && k + 1 < a.level_count) {
             __threadfence();
-            atomicAdd(a.rebuilt + level.stage, 1u);
+            atomicAdd(a.rebuilt + COUNT_WORDS * level.stage, 1u);
         }
         if (!ENCODE) continue;
         if (exists && work.exact > 0) atomicAdd(&a.planes.chunks[tiles->chunk].coded, work.exact);
-        if (tile == 0) store_planes(a.planes, quad, tiles->chunk, symbols);
+        if (tile == 0) store_planes(a.planes, quad, tiles->chunk, symbols, ~0u << quad.count());
     }
+    if (ENCODE && a.chain.is_whole) reset(a);
+    // the last block leaves all counts of this kernel as it found them
+    if (threadIdx.x > 0 || atomicAdd(a.done, 1u) + 1 < gridDim.x) return;
+    *a.done = *a.turns = 0;
+    for (u32 k = 0; k < a.level_count; k++) a.rebuilt[COUNT_WORDS * a.levels[k].stage] = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8) encode_corner_tiles_f32(const CornerTilesArguments<float> a) { corner_tiles<float, true>(a); }

@@ -34,10 +34,10 @@ template <bool WIDE> __device__ __forceinline__ u32 zigzag_planes(u32 (&plane)[1
     return width;
 }
 
-// Cuts the symbols of the warp's four tiles into planes. Lane l works for tile l mod 4, on two of its groups.
-__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory) {
+// Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
+__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory, u32 out) {
     const u32 lane = threadIdx.x % 32, tile = lane % 4, first = lane / 4;
-    const bool exists = tile < quad.count();
+    const bool taken = !(out >> tile & 1);
     const char *own = memory + tile * SYMBOL_BYTES;
     u32 plane[2][16], width[2];
     // of a lane of the warp, numbers of two bytes
@@ -69,7 +69,7 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
         } else {
             width[k] = zigzag_planes<false>(plane[k]);
         }
-        width[k] = exists ? width[k] : 0;
+        width[k] = taken ? width[k] : 0;
     }
     u32 total;
     const u32 before = scan_tile(width[0] | width[1] << 16, total);
@@ -98,7 +98,7 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
             if (b < width[k]) staged[starts[k] + b] = plane[k][b];
         }
     }
-    if (exists) {
+    if (taken) {
         u8 *widths = a.widths + (u64)(quad.number() + tile) * TILE_GROUPS;
         widths[first] = (u8)width[0], widths[first + 8] = (u8)(width[1] | (first == 7 ? TWO_MASK_BYTES : 0));
     }
@@ -106,9 +106,50 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
     const u32 with = __ballot_sync(FULL, words > 0) & 15;
     add_counts(a, chunk, width[0] + width[1], (width[0] > 0) + (width[1] > 0), 2 * __popc(with));
     __syncwarp();
-    if (lane < quad.count()) a.sources[quad.number() + lane] = quad.number() * TILE_WORDS + own_start;
     u32 *slot = a.slots + (u64)quad.number() * TILE_WORDS;
-    for (u32 i = lane; 4 * i < all; i += 32) ((uint4 *)slot)[i] = ((const uint4 *)memory)[i];
+    // a tile that is left out will need its own slot
+    const bool together = (out & ((1u << quad.count()) - 1)) == 0;
+    if (taken && lane < 4) a.sources[quad.number() + lane] = quad.number() * TILE_WORDS + (together ? own_start : lane * TILE_WORDS);
+    if (together) {
+        for (u32 i = lane; 4 * i < all; i += 32) ((uint4 *)slot)[i] = ((const uint4 *)memory)[i];
+    } else {
+        for (u32 i = lane / 4; i < words; i += 8) slot[tile * TILE_WORDS + i] = staged[i];
+    }
+}
+
+// The planes of a tile from its symbols, by a warp.
+__device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) {
+    const u32 lane = threadIdx.x % 32;
+    const Tile &tile = a.tiles[number];
+    const u32 nodes = a.shape_nodes[tile.shape];
+    u32 *slot = a.slots + (u64)number * TILE_WORDS;
+    u32 words = 0, groups = 0, exact = 0, widths = 0;
+    const auto load = [&](u32 g) { return GROUP * g + lane < nodes ? zigzag(a.q[tile.start + GROUP * g + lane]) : 0; };
+    u32 next = load(0);
+#pragma unroll 1
+    for (u32 g = 0; GROUP * g < nodes; g++) {
+        const u32 z = next;
+        next = load(g + 1);
+        const u32 width = bit_length(__reduce_or_sync(FULL, z));
+        u32 own = 0;
+#pragma unroll 1
+        for (u32 b = 0; b < width; b++) {
+            const u32 plane = __ballot_sync(FULL, z >> b & 1);
+            own = lane == b ? plane : own;
+        }
+        if (lane < width) slot[words + lane] = own;
+        const u32 listed = __ballot_sync(FULL, z == EXACT_ZIGZAG);
+        exact += __popc(listed);
+        widths = lane == g ? width : widths;
+        words += width;
+        groups += width > 0;
+    }
+    if (lane == 0) a.sources[number] = number * TILE_WORDS;
+    if (lane == TILE_GROUPS - 1 && mask_bytes(nodes) > 1) widths |= TWO_MASK_BYTES;
+    if (lane < TILE_GROUPS) a.widths[(u64)number * TILE_GROUPS + lane] = (u8)widths;
+    if (lane > 0 || words == 0) return;
+    atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));
+    if (exact > 0) atomicAdd(&a.chunks[tile.chunk].coded, exact);
 }
 
 // From planes of zigzags to planes of the numbers themselves; plane 8 is 0 where there are 8.

@@ -207,7 +207,7 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
     char *memory = shared + warp * WARP_BYTES;
     __shared__ __align__(16) T last_weights[LastAxis<T>::WEIGHTS];
     const LastAxis<T> last(a.weights, last_weights);
-    const Sweep<T, false> sweep = {a.weights, last};
+    const Sweep<T> sweep = {a.weights, last};
     const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
     const PlanesAhead planes(a.planes, shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES) + warp * PlanesAhead::BYTES);
     __shared__ u32 of_round[4];

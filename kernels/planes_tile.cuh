@@ -30,16 +30,6 @@ struct __align__(16) Quad {
     __device__ __forceinline__ u32 lane() const { return min(threadIdx.x % 32, count() * SIDE - 1); }
 };
 
-// Which chunks can be placed when. The frame's chunks are encoded layer by layer.
-struct PlaceArguments {
-    // Of each layer: the entries of the list, by PLANES_WARPS, up to its last.
-    const u32 *layer_ends;
-    // Of each layer how many of them are encoded; and of how many pieces of chunks blocks have asked.
-    u32 *encoded, *asked;
-    // Chunks before those of the frame, and those of a layer.
-    u32 first_chunk, of_layer;
-};
-
 template <class T> struct WholeArguments {
     // Encoding: the array's values (in a slab: where they would start). C order.
     const T *values;
@@ -56,10 +46,10 @@ template <class T> struct WholeArguments {
     u32 n[3], corner_n[3], blocks[3], lo[3], hi[3];
     // Which array it is.
     u32 stage;
+    // Encoding: entries of the list that a warp takes.
+    u32 rounds, unused;
     AxisWeights<T> weights;
     PlanesArguments planes;
-    // Encoding the frame: its chunks are placed as soon as all before them are encoded.
-    PlaceArguments place;
 };
 
 // Steps, node sets and coding order of a whole tile, by index of the node.
@@ -131,8 +121,6 @@ template <class T> struct LastAxis {
         }
         weights = own;
     }
-    // What another has made.
-    __device__ __forceinline__ explicit LastAxis(const T *memory) : x(threadIdx.x % SIDE), weights(memory + OF_LANE * x) {}
     template <u32 STEP> __device__ __forceinline__ bool in_set() const { return STEP == 0 || x % (1u << STEP) == 0 || x == SIDE - 1; }
     template <u32 STEP> __device__ __forceinline__ bool is_new() const {
         return STEP == 0 ? x % 2 == 1 && x < 7 : STEP == 1 ? x == 2 || x == 6 : x == 4;
@@ -140,8 +128,8 @@ template <class T> struct LastAxis {
     // Its number among the nodes of S(STEP), and among the new ones.
     template <u32 STEP> __device__ __forceinline__ u32 rank() const { return (x + (1u << STEP) - 1) >> STEP; }
     template <u32 STEP> __device__ __forceinline__ u32 new_rank() const { return x >> (STEP + 1); }
-    // For a step: its weights, and the lane with the last of the nodes that predict. SOUND: no other node has a part in a prediction, not even by a weight of 0.
-    template <u32 STEP, bool SOUND> struct Stencil {
+    // For a step: its weights, and the lane with the last of the nodes that predict.
+    template <u32 STEP> struct Stencil {
         static constexpr u32 POINTS = 4 - STEP;
         T weight[POINTS];
         u32 behind;
@@ -152,7 +140,7 @@ template <class T> struct LastAxis {
         __device__ __forceinline__ T predict(T v) const {
             typedef Real<T> R;
             const auto at = [&](u32 lane) { return __shfl_sync(FULL, v, lane, SIDE); };
-            T p = R::mul(weight[0], STEP > 0 ? at(0) : SOUND ? at(max(threadIdx.x % SIDE, 3) - 3) : neighbour<3>(v));
+            T p = R::mul(weight[0], STEP == 0 ? neighbour<3>(v) : at(0));
             if constexpr (STEP == 0) p = R::fma(weight[2], neighbour<-1>(v), R::fma(weight[1], neighbour<1>(v), p));
             if constexpr (STEP == 1) p = R::fma(weight[1], at(4), p);
             return R::fma(weight[POINTS - 1], at(behind), p);
@@ -162,8 +150,7 @@ template <class T> struct LastAxis {
 
 // Goes through all nodes of a tile. `op.put<EVERY, ROW>(v, p, valid, rank)`: value v with prediction p, coded at ROW + rank; EVERY: valid in all lanes.
 // `op.put_last`: the same along the last axis, where other lanes predict themselves.
-// SOUND: values may be NaN or infinite.
-template <class T, bool SOUND> struct Sweep {
+template <class T> struct Sweep {
     const AxisWeights<T> &w;
     const LastAxis<T> &last;
 
@@ -179,7 +166,7 @@ template <class T, bool SOUND> struct Sweep {
     template <u32 STEP, class F> __device__ __forceinline__ void step(T (&v)[SIDE * SIDE], F &op) const {
         const u32 rank = last.template rank<STEP>(), new_rank = last.template new_rank<STEP>();
         const bool in_set = last.template in_set<STEP>(), is_new = last.template is_new<STEP>();
-        const typename LastAxis<T>::template Stencil<STEP, SOUND> stencil(last);
+        const typename LastAxis<T>::template Stencil<STEP> stencil(last);
         unroll<SIDE * SIDE>([&](auto i) {
             constexpr u32 Z = decltype(i)::value / SIDE, Y = decltype(i)::value % SIDE;
             if constexpr (Order::in_set(STEP + 1, Z) && Order::in_set(STEP + 1, Y)) {
@@ -244,9 +231,8 @@ template <class T> __device__ __forceinline__ Quantizer<T> quantizer_of(const Wh
     return a.quantizers[a.tiers[row * a.blocks[2] + quad.at[2] / SIDE + quad.lane() / SIDE]];
 }
 
-// Which entries of a list a block takes: PLANES_WARPS at a time, a warp each, and three such turns at first. They go to whoever is there first, since blocks of a
-// multiprocessor do not come on at the same pace, and with shares of their own the last ones would run alone; and so that only blocks that run have any, for
-// which others may wait.
+// Which entries of a list a block takes: PLANES_WARPS at a time, a warp each. The first three are known; what comes then goes to whoever is there first, since
+// blocks of a multiprocessor do not come on at the same pace, and with shares of their own the last ones would run alone.
 template <class T> struct Turns {
     const WholeArguments<T> &a;
     // In shared memory, of round i at i mod 4.
@@ -256,10 +242,7 @@ template <class T> struct Turns {
 
     // All threads of the block come by here; the memory is there afterwards.
     __device__ __forceinline__ Turns(const WholeArguments<T> &a, u32 *shared) : a(a), of_round(shared), asked(0) {
-        if (threadIdx.x == 0) {
-            const u32 first = atomicAdd(asked_of(a), KNOWN);
-            for (u32 i = 0; i < KNOWN; i++) of_round[i] = first + i;
-        }
+        if (threadIdx.x < KNOWN) of_round[threadIdx.x] = blockIdx.x + threadIdx.x * gridDim.x;
         __syncthreads();
     }
     // Whether the block has something to do in a round, at most two rounds ahead, and what this warp takes then; beyond the list: nothing.
@@ -268,12 +251,11 @@ template <class T> struct Turns {
     __device__ __forceinline__ bool takes(u32 round) const { return entry(round) < a.list_count; }
     // Asks, some time before `put`, for the turn three rounds later, which stands in memory once the round is over.
     __device__ __forceinline__ void ask() {
-        if (threadIdx.x == 0) asked = atomicAdd(asked_of(a), 1u);
+        if (threadIdx.x == 0) asked = atomicAdd(a.planes.slow_count + a.planes.stage_count + a.stage, 1u);
     }
     __device__ __forceinline__ void put(u32 round) const {
-        if (threadIdx.x == 0) of_round[(round + KNOWN) % 4] = asked;
+        if (threadIdx.x == 0) of_round[(round + KNOWN) % 4] = KNOWN * gridDim.x + asked;
     }
-    static __device__ __forceinline__ u32 *asked_of(const WholeArguments<T> &a) { return a.planes.slow_count + a.planes.stage_count + a.stage; }
 };
 
 // The sums of `value` of the lanes before that belong to the same tile, when lane l belongs to tile l mod 4, and of all of them.

@@ -111,16 +111,10 @@ device_struct! {
         pub lo: [u32; 3],
         pub hi: [u32; 3],
         pub stage: u32,
+        pub rounds: u32,
+        pub unused: u32,
         pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
-        pub place: PlaceArguments,
-    }
-    pub struct PlaceArguments {
-        pub layer_ends: u64,
-        pub encoded: u64,
-        pub asked: u64,
-        pub first_chunk: u32,
-        pub of_layer: u32,
     }
     pub struct CornerLevel {
         pub values: u64,
@@ -132,12 +126,28 @@ device_struct! {
         pub corner_n: [u32; 3],
         pub stage: u32,
     }
+    pub struct CornerChain {
+        pub last: u64,
+        pub frame: u64,
+        pub fresh: u64,
+        pub counts: u64,
+        pub n: [u32; 3],
+        pub chunk_words: u32,
+        pub corner_words: u32,
+        pub count_words: u32,
+        pub choice: u32,
+        pub last_tile: u32,
+        pub is_whole: u32,
+        pub unused: u32,
+    }
     pub struct CornerTilesArguments<T> {
         pub quantizers: u64,
         pub turns: u64,
+        pub done: u64,
         pub rebuilt: u64,
         pub level_count: u32,
         pub unused: u32,
+        pub chain: CornerChain,
         pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
         pub levels: [CornerLevel; 16],
@@ -165,6 +175,8 @@ device_struct! {
         pub stage_count: u32,
         pub chunk_count: u32,
         pub value_bytes: u32,
+        pub first_stage: u32,
+        pub first_chunk: u32,
     }
     pub struct ShapeStream {
         pub first: u32,

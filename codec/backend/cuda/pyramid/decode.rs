@@ -132,16 +132,16 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the way from symbols to the values of all corner arrays (of the frame, where it is its own last array).
     pub fn rebuild_corners(&mut self, gpu: &Gpu) -> Result<()> {
+        if let Some(planes) = self.planes.take() {
+            let done = self.rebuild_planes_corners(gpu, &planes);
+            self.planes = Some(planes);
+            return done;
+        }
         self.run_last(gpu, false)?;
         self.rebuild_corner_tiles(gpu)
     }
 
     fn rebuild_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {
-        if let Some(planes) = self.planes.take() {
-            let done = self.run_planes_corners(gpu, &planes, false);
-            self.planes = Some(planes);
-            return done;
-        }
         for k in (1..self.stages.len() - 1).rev() {
             let stage = &self.stages[k];
             let work = stage.work(false, stage.values.address(gpu));

@@ -58,6 +58,10 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].
     pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
+        if self.encode_whole_corners(gpu, points)? {
+            let work = self.stages[0].work(true, 0);
+            return self.run_tiles(gpu, 0, &work);
+        }
         self.reset(gpu, points)?;
         let alone = self.stages.len() == 1;
         self.gather(gpu, 0, !alone)?;

@@ -3,13 +3,14 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::Stage;
-use super::arguments::{AxisWeights, PlaceArguments, PlanesArguments, Quad, Tile};
+use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile};
 use super::coding::Coding;
 use super::level::Worklist;
 use crate::Result;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::choice::Choice;
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
+use std::ops::Range;
 
 /// As in planes.cuh and planes_tile.cuh: groups of a tile, words of its planes at most, bytes of its record; nodes of a tile's side, tiles of
 /// a warp, warps of a block.
@@ -19,8 +20,14 @@ pub(super) const RECORD_BYTES: usize = 16;
 const SIDE: u32 = 8;
 const QUAD: u32 = 4;
 pub(super) const WARPS: u32 = 4;
-/// Counts of an array: tiles left out; turns that blocks took; turns in a launch for corner arrays that begins with it; entries rebuilt.
-const COUNTS: usize = 4;
+/// Counts of an array: tiles left out, and turns that blocks took.
+const COUNTS: usize = 2;
+/// Words from one count of corner arrays to the next, as in planes_corners.cu.
+const COUNT_WORDS: usize = 32;
+/// Parts of the frame at most; how much of it the first one is; and the fewest quads that are cut.
+const MOST_PARTS: usize = 2;
+const FIRST_PART: (usize, usize) = (3, 4);
+const LEAST_QUADS: usize = 8192;
 /// Number of four points among the choices, the only ones that the kernels of whole tiles know.
 const FOUR_POINTS: u8 = 1;
 
@@ -71,6 +78,43 @@ pub(super) struct Listed {
     pub quad_count: u32,
 }
 
+/// Some layers of the frame's chunks, and the whole tiles in them.
+pub(super) struct FramePart {
+    pub first_quad: u32,
+    pub quad_count: u32,
+    pub first_tile: usize,
+    pub tile_count: u32,
+    /// The first part takes all chunks of other arrays as well.
+    pub chunks: Range<u32>,
+}
+
+/// The parts of the frame, all of whose chunks in the list are listed by layers when it is encoded; `quads` are sorted by their places.
+fn parts<T: Real>(frame: &Stage<T>, quads: &[Quad], list: &Worklist) -> Vec<FramePart> {
+    let Some(plan) = &frame.plan else { return Vec::new() };
+    let of_layer = plan.array.chunks()[1..].iter().product::<usize>();
+    let layers = frame.span.chunks.len() / of_layer;
+    let part = |chunks: Range<usize>, quads: Range<usize>| {
+        let (first_tile, end_tile) = (list.chunks[chunks.start].tile, list.chunks[chunks.end - 1].tile_end);
+        FramePart {
+            first_quad: quads.start as u32,
+            quad_count: quads.len() as u32,
+            first_tile: first_tile as usize,
+            tile_count: end_tile - first_tile,
+            chunks: if chunks.start == frame.span.chunks.start { 0 } else { chunks.start as u32 }..chunks.end as u32,
+        }
+    };
+    let chunks = frame.span.chunks.clone();
+    let cut = chunks.start + (layers * FIRST_PART.0 / FIRST_PART.1).max(1) * of_layer;
+    let first_quads = quads.partition_point(|quad| (list.tiles[quad.number() as usize].chunk as usize) < cut);
+    if chunks.is_empty() {
+        Vec::new()
+    } else if quads.len() < LEAST_QUADS || cut >= chunks.end || first_quads == 0 || first_quads == quads.len() {
+        vec![part(chunks, 0..quads.len())]
+    } else {
+        vec![part(chunks.start..cut, 0..first_quads), part(cut..chunks.end, first_quads..quads.len())]
+    }
+}
+
 /// Memory of the planes coder between values and bytes.
 #[derive(Default)]
 pub struct Planes {
@@ -83,14 +127,12 @@ pub struct Planes {
     exact_at: Buffer,
     pub(super) slow: Buffer,
     counts: Buffer,
+    /// Of the kernels of corner arrays, which leave them 0.
+    corner_counts: Buffer,
     /// Of each array of the pyramid, the frame first.
     pub(super) listed: Vec<Listed>,
-    /// Which of the frame's chunks can be placed when: the address of the ends of their layers, how many layers there are, the number of the first
-    /// chunk, and how many chunks a layer has.
-    layer_ends: u64,
-    layers: usize,
-    first_chunk: u32,
-    of_layer: u32,
+    /// The frame's whole tiles in parts, so that the chunks of one are placed while the next is encoded.
+    pub(super) parts: Vec<FramePart>,
     /// Addresses of all tile numbers (tiles of any shape of all arrays, whole tiles of corner arrays, of the frame) and of the first place of each
     /// array in the list of tiles left out.
     all: u64,
@@ -123,12 +165,6 @@ impl Planes {
         self.records.reserve(gpu, RECORD_BYTES * tiles)?;
         self.exact_at.reserve(gpu, 4 * tiles)?;
         let sorted: Vec<_> = stages.iter().map(|stage| Sorted::new(stage, &list.tiles)).collect();
-        self.first_chunk = stages[0].span.chunks.start as u32;
-        self.of_layer =
-            stages[0].plan.as_ref().map_or(1, |plan| plan.array.chunks()[1..].iter().product::<usize>() as u32);
-        let layer_ends = self.layer_ends(&sorted[0].quads, &list.tiles, stages[0].span.chunks.len() as u32);
-        self.layers = layer_ends.len() - 1;
-        self.counts.reserve(gpu, 4 * self.count_words(stages.len()))?;
         let mut words: Vec<u32> = Vec::new();
         // quads first, 16 bytes each: they start where 16 bytes do
         let quads: Vec<u64> =
@@ -146,59 +182,48 @@ impl Planes {
         let corner_end = words.len() as u64 - all / 4;
         append(&mut words, frame[0].whole.iter().copied());
         self.ends = [any_end, corner_end, words.len() as u64 - all / 4].map(|end| end as u32);
-        let slow_first = append(&mut words, stages.iter().map(|s| s.span.tiles.start as u32));
-        let layer_ends = append(&mut words, layer_ends);
+        self.parts = parts(&stages[0], &sorted[0].quads, list);
+        let first_tiles = self.parts.iter().map(|part| part.first_tile as u32);
+        let slow_first = append(&mut words, stages.iter().map(|s| s.span.tiles.start as u32).chain(first_tiles));
         let base = self.lists.reserve(gpu, size_of_val(&words[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(base, &words)? };
         self.listed =
             listed.into_iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..l }).collect();
-        (self.all, self.slow_first, self.layer_ends) = (base + all, base + slow_first, base + layer_ends);
-        Ok(())
+        (self.all, self.slow_first) = (base + all, base + slow_first);
+        self.counts.reserve(gpu, 4 * self.count_words())?;
+        let bytes = 4 * COUNT_WORDS * (2 + stages.len());
+        let corner_counts = self.corner_counts.reserve(gpu, bytes)?;
+        // SAFETY: just reserved for as many.
+        unsafe { gpu.fill(corner_counts, 0, bytes) }
     }
 
-    /// Of each layer of the frame's chunks, how many entries of WARPS quads end with its last one; then a number that none reaches.
-    fn layer_ends(&self, quads: &[Quad], tiles: &[Tile], chunks: u32) -> Vec<u32> {
-        let mut ends = vec![0; chunks.div_ceil(self.of_layer) as usize];
-        for (index, quad) in quads.iter().enumerate() {
-            let chunk = tiles[quad.number() as usize].chunk;
-            ends[((chunk - self.first_chunk) / self.of_layer) as usize] = index as u32 / WARPS + 1;
-        }
-        // an entry may have quads of two layers, and a layer none
-        (1..ends.len()).for_each(|layer| ends[layer] = ends[layer].max(ends[layer - 1]));
-        ends.push(u32::MAX);
-        ends
+    /// Words of the counts of tiles left out and of turns, of each array and then of each part of the frame.
+    fn count_words(&self) -> usize {
+        COUNTS * (self.listed.len() + MOST_PARTS)
     }
-
-    /// Words of all counts: those of arrays, of the entries of each layer that are encoded, and of the pieces of chunks that blocks took.
-    fn count_words(&self, stages: usize) -> usize {
-        COUNTS * stages + self.layers + 1
+    /// Device address of the number of tiles left out of array (or part) number `stage`.
+    pub(super) fn slow_count_at(&self, gpu: &Gpu, stage: usize) -> u64 {
+        self.counts.address(gpu) + 4 * stage as u64
     }
-    /// Address of count number `kind` of the first array.
-    pub(super) fn counts_at(&self, gpu: &Gpu, kind: usize) -> u64 {
-        self.counts.address(gpu) + 4 * (kind * self.listed.len()) as u64
+    /// Where the counts of the kernels of corner arrays stand: the turns that blocks took, the blocks that are done, the entries of each array.
+    pub(super) fn corner_counts(&self, gpu: &Gpu) -> [u64; 3] {
+        [0, 1, 2].map(|line| self.corner_counts.address(gpu) + 4 * COUNT_WORDS as u64 * line)
     }
-    pub(super) fn place_arguments(&self, gpu: &Gpu) -> PlaceArguments {
-        let encoded = self.counts_at(gpu, COUNTS);
-        PlaceArguments {
-            layer_ends: self.layer_ends,
-            encoded,
-            asked: encoded + 4 * self.layers as u64,
-            first_chunk: self.first_chunk,
-            of_layer: self.of_layer,
-        }
+    /// The counts that are 0 before a frame: their address, and how many words they are.
+    pub(super) fn counts(&self, gpu: &Gpu) -> (u64, u32) {
+        (self.counts.address(gpu), self.count_words() as u32)
     }
 
     /// [`Coding::reset`], and [`Planes::reset`].
     pub fn reset_chunks(&self, gpu: &Gpu, coding: &Coding) -> Result<()> {
-        let counts = self.count_words(self.listed.len()) as u32;
-        coding.reset_with(gpu, self.choice, (self.counts.address(gpu), counts))
+        coding.reset_with(gpu, self.choice, self.counts(gpu))
     }
 
     /// Forgets all counts of the last time.
     pub fn reset(&self, gpu: &Gpu) -> Result<()> {
         // SAFETY: reserved by `prepare`.
-        unsafe { gpu.fill(self.counts.address(gpu), 0, 4 * self.count_words(self.listed.len())) }
+        unsafe { gpu.fill(self.counts.address(gpu), 0, 4 * self.count_words()) }
     }
 
     /// Whether whole tiles of array `k` go through the kernels for them: those of corner arrays have a tier a node.
@@ -233,9 +258,11 @@ impl Planes {
             totals: parts.totals,
             capacity: parts.capacity,
             list_count: others,
-            stage_count: self.listed.len() as u32,
+            stage_count: (self.listed.len() + self.parts.len()) as u32,
             chunk_count: parts.chunk_count,
             value_bytes: value_bytes as u32,
+            first_stage: 0,
+            first_chunk: 0,
         }
     }
 }
