@@ -56,8 +56,6 @@ struct PlanesArguments {
     u64 *totals;
     u64 capacity;
     u32 list_count, stage_count, chunk_count, value_bytes;
-    // Of those that a launch is for: the first array (all that follow, too), the first chunk.
-    u32 first_stage, first_chunk;
 };
 
 // Calls f(tile) for each of the tiles that the kernels of whole tiles do not take or leave out, a warp a tile.
@@ -66,7 +64,7 @@ template <class F> __device__ __forceinline__ void each_other_tile(const PlanesA
     // those of all arrays at once, a lane an array
     const u32 counts = lane < a.stage_count ? a.slow_count[lane] : 0, firsts = lane < a.stage_count ? a.slow_first[lane] : 0;
     for (u32 i = first; i < a.list_count; i += warps) f(a.list[i]);
-    for (u32 s = a.first_stage; s < a.stage_count; s++) {
+    for (u32 s = 0; s < a.stage_count; s++) {
         const u32 count = __shfl_sync(FULL, counts, s), *slow = a.slow + __shfl_sync(FULL, firsts, s);
         for (u32 i = first; i < count; i += warps) f(slow[i]);
     }

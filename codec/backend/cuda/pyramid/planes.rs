@@ -3,14 +3,13 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::Stage;
-use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile};
+use super::arguments::{AxisWeights, PlanesArguments, Quad, Role, Tile};
 use super::coding::Coding;
 use super::level::Worklist;
 use crate::Result;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::choice::Choice;
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
-use std::ops::Range;
 
 /// As in planes.cuh and planes_tile.cuh: groups of a tile, words of its planes at most, bytes of its record; nodes of a tile's side, tiles of
 /// a warp, warps of a block.
@@ -24,10 +23,15 @@ pub(super) const WARPS: u32 = 4;
 const COUNTS: usize = 2;
 /// Words from one count of corner arrays to the next, as in planes_corners.cu.
 const COUNT_WORDS: usize = 32;
-/// Parts of the frame at most; how much of it the first one is; and the fewest quads that are cut.
-const MOST_PARTS: usize = 2;
-const FIRST_PART: (usize, usize) = (3, 4);
-const LEAST_QUADS: usize = 8192;
+/// As in planes_encode.cu: blocks of the kernels for whole tiles that a multiprocessor has at a time, for f32 and f64; entries of the list that a warp takes at
+/// most; what stands for a piece where a block encodes.
+pub(super) const WHOLE_BLOCKS: [u32; 2] = [4, 2];
+const MOST_ROUNDS: usize = 4;
+const ENCODES: u32 = u32::MAX;
+/// As in planes_place.cuh: pieces of a chunk.
+pub(super) const CHUNK_PIECES: u32 = 3;
+/// Layers of chunks that are encoded before one is placed, and after it was encoded itself.
+const LAG: usize = 1;
 /// Number of four points among the choices, the only ones that the kernels of whole tiles know.
 const FOUR_POINTS: u8 = 1;
 
@@ -78,41 +82,45 @@ pub(super) struct Listed {
     pub quad_count: u32,
 }
 
-/// Some layers of the frame's chunks, and the whole tiles in them.
-pub(super) struct FramePart {
-    pub first_quad: u32,
-    pub quad_count: u32,
-    pub first_tile: usize,
-    pub tile_count: u32,
-    /// The first part takes all chunks of other arrays as well.
-    pub chunks: Range<u32>,
-}
-
-/// The parts of the frame, all of whose chunks in the list are listed by layers when it is encoded; `quads` are sorted by their places.
-fn parts<T: Real>(frame: &Stage<T>, quads: &[Quad], list: &Worklist) -> Vec<FramePart> {
-    let Some(plan) = &frame.plan else { return Vec::new() };
-    let of_layer = plan.array.chunks()[1..].iter().product::<usize>();
-    let layers = frame.span.chunks.len() / of_layer;
-    let part = |chunks: Range<usize>, quads: Range<usize>| {
-        let (first_tile, end_tile) = (list.chunks[chunks.start].tile, list.chunks[chunks.end - 1].tile_end);
-        FramePart {
-            first_quad: quads.start as u32,
-            quad_count: quads.len() as u32,
-            first_tile: first_tile as usize,
-            tile_count: end_tile - first_tile,
-            chunks: if chunks.start == frame.span.chunks.start { 0 } else { chunks.start as u32 }..chunks.end as u32,
+/// What the blocks of the kernel for the frame's whole tiles do, encoding, and how many of them each layer of its chunks has. A layer is placed while the
+/// next one but LAG is encoded. `quads`: sorted by their places; `resident`: blocks that a device has at a time.
+fn roles<T: Real>(frame: &Stage<T>, quads: &[Quad], list: &Worklist, resident: usize) -> (Vec<Role>, Vec<u32>) {
+    let Some(plan) = frame.plan.as_ref().filter(|_| !quads.is_empty()) else { return Default::default() };
+    let (first, of_layer) = (frame.span.chunks.start, plan.array.chunks()[1..].iter().product::<usize>());
+    let layers = frame.span.chunks.len().div_ceil(of_layer);
+    let mut ends = vec![0; layers];
+    for (index, quad) in quads.iter().enumerate() {
+        ends[(list.tiles[quad.number() as usize].chunk as usize - first) / of_layer] = index + 1;
+    }
+    let (mut roles, mut blocks) = (Vec::new(), Vec::new());
+    let of_block = WARPS as usize * quads.len().div_ceil(WARPS as usize * resident).clamp(1, MOST_ROUNDS);
+    let place = |roles: &mut Vec<Role>, layer: usize| {
+        let chunks = if layer == 0 { 0 } else { first + layer * of_layer }
+            ..(first + (layer + 1) * of_layer).min(list.chunks.len());
+        for chunk in chunks {
+            let layers = if chunk < first { 0 } else { layer as u32 + 1 };
+            roles.extend((0..CHUNK_PIECES).map(|piece| Role { first: chunk as u32, end: 0, layers, piece }));
         }
     };
-    let chunks = frame.span.chunks.clone();
-    let cut = chunks.start + (layers * FIRST_PART.0 / FIRST_PART.1).max(1) * of_layer;
-    let first_quads = quads.partition_point(|quad| (list.tiles[quad.number() as usize].chunk as usize) < cut);
-    if chunks.is_empty() {
-        Vec::new()
-    } else if quads.len() < LEAST_QUADS || cut >= chunks.end || first_quads == 0 || first_quads == quads.len() {
-        vec![part(chunks, 0..quads.len())]
-    } else {
-        vec![part(chunks.start..cut, 0..first_quads), part(cut..chunks.end, first_quads..quads.len())]
+    let mut begin = 0;
+    for (layer, end) in ends.into_iter().enumerate() {
+        let end = end.max(begin);
+        let before = roles.len();
+        let role = |first| Role {
+            first,
+            end: end.min(first as usize + of_block) as u32,
+            layers: layer as u32,
+            piece: ENCODES,
+        };
+        roles.extend((begin as u32..end as u32).step_by(of_block).map(role));
+        blocks.push((roles.len() - before) as u32);
+        begin = end;
+        if layer >= LAG {
+            place(&mut roles, layer - LAG);
+        }
     }
+    (layers.saturating_sub(LAG)..layers).for_each(|layer| place(&mut roles, layer));
+    (roles, blocks)
 }
 
 /// Memory of the planes coder between values and bytes.
@@ -131,8 +139,12 @@ pub struct Planes {
     corner_counts: Buffer,
     /// Of each array of the pyramid, the frame first.
     pub(super) listed: Vec<Listed>,
-    /// The frame's whole tiles in parts, so that the chunks of one are placed while the next is encoded.
-    pub(super) parts: Vec<FramePart>,
+    /// Encoding: addresses of the roles of the blocks that take the frame's whole tiles, how many roles there are, and of the numbers of such blocks of each
+    /// layer of chunks, of which there are so many.
+    roles: u64,
+    pub(super) role_count: u32,
+    layer_blocks: u64,
+    layers: usize,
     /// Addresses of all tile numbers (tiles of any shape of all arrays, whole tiles of corner arrays, of the frame) and of the first place of each
     /// array in the list of tiles left out.
     all: u64,
@@ -166,7 +178,12 @@ impl Planes {
         self.exact_at.reserve(gpu, 4 * tiles)?;
         let sorted: Vec<_> = stages.iter().map(|stage| Sorted::new(stage, &list.tiles)).collect();
         let mut words: Vec<u32> = Vec::new();
-        // quads first, 16 bytes each: they start where 16 bytes do
+        let resident = gpu.multiprocessors as usize * WHOLE_BLOCKS[(T::BYTES == 8) as usize] as usize;
+        let (roles, layer_blocks) =
+            if encode { roles(&stages[0], &sorted[0].quads, list, resident) } else { Default::default() };
+        (self.role_count, self.layers) = (roles.len() as u32, layer_blocks.len());
+        // roles and quads first, 16 bytes each: they start where 16 bytes do
+        let roles = append(&mut words, bytemuck::cast_slice(&roles).iter().copied());
         let quads: Vec<u64> =
             sorted.iter().map(|s| append(&mut words, bytemuck::cast_slice(&s.quads).iter().copied())).collect();
         let mut listed = Vec::with_capacity(sorted.len());
@@ -182,33 +199,39 @@ impl Planes {
         let corner_end = words.len() as u64 - all / 4;
         append(&mut words, frame[0].whole.iter().copied());
         self.ends = [any_end, corner_end, words.len() as u64 - all / 4].map(|end| end as u32);
-        self.parts = parts(&stages[0], &sorted[0].quads, list);
-        let first_tiles = self.parts.iter().map(|part| part.first_tile as u32);
-        let slow_first = append(&mut words, stages.iter().map(|s| s.span.tiles.start as u32).chain(first_tiles));
+        let slow_first = append(&mut words, stages.iter().map(|s| s.span.tiles.start as u32));
+        let layer_blocks = append(&mut words, layer_blocks);
         let base = self.lists.reserve(gpu, size_of_val(&words[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(base, &words)? };
         self.listed =
             listed.into_iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..l }).collect();
         (self.all, self.slow_first) = (base + all, base + slow_first);
+        (self.roles, self.layer_blocks) = (base + roles, base + layer_blocks);
         self.counts.reserve(gpu, 4 * self.count_words())?;
-        let bytes = 4 * COUNT_WORDS * (2 + stages.len());
+        let bytes = 4 * COUNT_WORDS * (3 + stages.len());
         let corner_counts = self.corner_counts.reserve(gpu, bytes)?;
         // SAFETY: just reserved for as many.
         unsafe { gpu.fill(corner_counts, 0, bytes) }
     }
 
-    /// Words of the counts of tiles left out and of turns, of each array and then of each part of the frame.
+    /// Words of the counts of tiles left out and of turns, of each array, of the blocks of each layer that are done, and of those that have begun.
     fn count_words(&self) -> usize {
-        COUNTS * (self.listed.len() + MOST_PARTS)
+        COUNTS * self.listed.len() + self.layers + 1
     }
-    /// Device address of the number of tiles left out of array (or part) number `stage`.
-    pub(super) fn slow_count_at(&self, gpu: &Gpu, stage: usize) -> u64 {
-        self.counts.address(gpu) + 4 * stage as u64
+    /// What the encoder of the frame's whole tiles takes besides: `WholeArguments`, from `roles` on.
+    pub(super) fn placing(&self, gpu: &Gpu) -> [u64; 4] {
+        let encoded = self.counts.address(gpu) + 4 * (COUNTS * self.listed.len()) as u64;
+        [self.roles, self.layer_blocks, encoded, encoded + 4 * self.layers as u64]
     }
-    /// Where the counts of the kernels of corner arrays stand: the turns that blocks took, the blocks that are done, the entries of each array.
-    pub(super) fn corner_counts(&self, gpu: &Gpu) -> [u64; 3] {
-        [0, 1, 2].map(|line| self.corner_counts.address(gpu) + 4 * COUNT_WORDS as u64 * line)
+    /// Device address of the number of the frame's tiles that are left out.
+    pub(super) fn slow_count(&self, gpu: &Gpu) -> u64 {
+        self.counts.address(gpu)
+    }
+    /// Where the counts of the kernels of corner arrays stand: the turns that blocks took, how many have their values, the blocks that are done, the entries of
+    /// each array.
+    pub(super) fn corner_counts(&self, gpu: &Gpu) -> [u64; 4] {
+        [0, 1, 2, 3].map(|line| self.corner_counts.address(gpu) + 4 * COUNT_WORDS as u64 * line)
     }
     /// The counts that are 0 before a frame: their address, and how many words they are.
     pub(super) fn counts(&self, gpu: &Gpu) -> (u64, u32) {
@@ -258,11 +281,9 @@ impl Planes {
             totals: parts.totals,
             capacity: parts.capacity,
             list_count: others,
-            stage_count: (self.listed.len() + self.parts.len()) as u32,
+            stage_count: self.listed.len() as u32,
             chunk_count: parts.chunk_count,
             value_bytes: value_bytes as u32,
-            first_stage: 0,
-            first_chunk: 0,
         }
     }
 }

@@ -1,28 +1,23 @@
 //! The kernels of the planes coder, and the order in which they are queued.
 
 use super::super::gpu::Gpu;
-use super::arguments::{CornerChain, CornerLevel, CornerTilesArguments, PlanesArguments, Quad, WholeArguments};
+use super::arguments::{CornerChain, CornerLevel, CornerTilesArguments, PlanesArguments, WholeArguments};
 use super::class_arguments::Chunk;
-use super::planes::{FramePart, Planes, RECORD_BYTES, TILE_WORDS, WARPS};
+use super::planes::{CHUNK_PIECES, Planes, RECORD_BYTES, TILE_WORDS, WARPS, WHOLE_BLOCKS};
 use super::{Pyramid, Work, narrow};
 use crate::Result;
 use crate::params::Points;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::quantizer::LEVELS;
 use crate::volume::DType;
-use cudarc::driver::CudaStream;
-use std::ops::Range;
 
 /// Bytes of a warp's shared memory: symbols of four tiles, two entries of the list; and, encoding, so many rows of values, decoding records and planes.
 const SYMBOLS_BYTES: usize = 4 * 1040;
 const ENTRIES_BYTES: usize = 2 * 16;
 const STAGED_ROWS: usize = 48;
 const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
-/// As in planes_place.cuh: threads of a block that places a piece of a chunk, and pieces of a chunk.
+/// As in planes_place.cuh: threads of a block that places a piece of a chunk.
 const PLACE_THREADS: u32 = 128;
-const CHUNK_PIECES: u32 = 5;
-/// Entries of the list of whole tiles that a warp takes, encoding.
-const ROUNDS: u32 = 4;
 /// As in planes_corners.cu: arrays of a launch at most.
 const MOST_LEVELS: usize = 16;
 
@@ -41,9 +36,8 @@ impl<T: Real> Pyramid<T> {
         if self.has_whole(planes, 0) {
             return Ok(());
         }
-        let a = self.planes_arguments(gpu, planes);
-        self.pack_others(gpu, &a)?;
-        self.place(gpu, &a, 0..a.chunk_count)
+        self.pack_others(gpu, &self.planes_arguments(gpu, planes))?;
+        self.assemble_planes(gpu, planes)
     }
     /// Queues the planes of tiles that the kernels for whole ones do not take.
     fn pack_others(&self, gpu: &Gpu, a: &PlanesArguments) -> Result<()> {
@@ -51,15 +45,10 @@ impl<T: Real> Pyramid<T> {
         unsafe { gpu.launch("pack_planes", gpu.multiprocessors * 4, 32 * WARPS, 0, a) }
     }
     /// Queues the copying of all parts of chunks to their places in the output, as far as it has room.
-    fn place(&self, gpu: &Gpu, a: &PlanesArguments, chunks: Range<u32>) -> Result<()> {
-        let a = PlanesArguments { first_chunk: chunks.start, ..*a };
-        // SAFETY: as in `pack_others`.
-        unsafe { gpu.launch("assemble_planes", chunks.len() as u32 * CHUNK_PIECES, PLACE_THREADS, 0, &a) }
-    }
-    /// The same for all chunks.
     pub(super) fn assemble_planes(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
         let a = self.planes_arguments(gpu, planes);
-        self.place(gpu, &a, 0..a.chunk_count)
+        // SAFETY: as in `pack_others`.
+        unsafe { gpu.launch("assemble_planes", a.chunk_count * CHUNK_PIECES, PLACE_THREADS, 0, &a) }
     }
     /// Queues the search for the planes of each tile, and the symbols of those that are not whole. Damage is noted in the chunks.
     pub(super) fn unpack(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
@@ -177,10 +166,11 @@ impl<T: Real> Pyramid<T> {
                 stage: k as u32,
             };
         }
-        let [turns, done, rebuilt] = planes.corner_counts(gpu);
+        let [turns, loaded, done, rebuilt] = planes.corner_counts(gpu);
         let arguments = CornerTilesArguments {
             quantizers: self.quantizers_at(gpu, LEVELS.len() - 1),
             turns,
+            loaded,
             done,
             rebuilt,
             level_count: arrays.len() as u32,
@@ -216,89 +206,53 @@ impl<T: Real> Pyramid<T> {
         let beside = gpu.fork()?;
         let others = if any.1 > 0 { self.run_listed(gpu, &beside, k, work, any, 0) } else { Ok(()) };
         let slow = planes.slow.address(gpu) + 4 * self.stages[k].span.tiles.start as u64;
-        let exact = self.run_listed(gpu, &beside, k, work, (slow, listed.whole), planes.slow_count_at(gpu, k));
-        let eights = self.run_eights(gpu, &gpu.stream, planes, work, None);
+        let exact = self.run_listed(gpu, &beside, k, work, (slow, listed.whole), planes.slow_count(gpu));
+        let eights = self.run_eights(gpu, planes, work);
         gpu.join(&beside)?;
         others.and(exact).and(eights)
     }
 
-    /// The tiles of the frame, from values to bytes: `any`, a list, by way of their symbols. The chunks of the first part are placed while the kernel for whole
-    /// tiles works on the second one, whose blocks, which do not stay for long, start where others leave room.
+    /// The tiles of the frame, from values to bytes: `any`, a list, by way of their symbols.
     fn encode_frame(&mut self, gpu: &Gpu, planes: &Planes, work: &Work, any: (u64, u32)) -> Result<()> {
-        let beside = gpu.fork()?;
-        let others = if any.1 > 0 { self.run_listed(gpu, &beside, 0, work, any, 0) } else { Ok(()) };
-        let behind = gpu.fork_behind()?;
-        let number = |part: usize| self.stages.len() + part;
-        let [first, rest @ ..] = &planes.parts[..] else { return others };
-        let first_done = self.run_eights(gpu, &gpu.stream, planes, work, Some((first, number(0))));
-        let rest_done =
-            rest.iter().try_for_each(|part| self.run_eights(gpu, &behind, planes, work, Some((part, number(1)))));
-        gpu.join(&beside)?;
-        others.and(first_done)?;
-        let placed = self.finish_part(gpu, planes, work, (first, 0));
-        gpu.join(&behind)?;
-        rest_done.and(placed)?;
-        rest.iter().try_for_each(|part| self.finish_part(gpu, planes, work, (part, 1)))
-    }
-
-    /// What the kernel for whole tiles left out of a part of the frame, all other tiles with the first part, and the bytes of its chunks.
-    fn finish_part(
-        &mut self,
-        gpu: &Gpu,
-        planes: &Planes,
-        work: &Work,
-        (part, index): (&FramePart, usize),
-    ) -> Result<()> {
-        let number = self.stages.len() + index;
-        let slow = planes.slow.address(gpu) + 4 * part.first_tile as u64;
-        self.run_listed(gpu, &gpu.stream, 0, work, (slow, part.tile_count), planes.slow_count_at(gpu, number))?;
-        let all = self.planes_arguments(gpu, planes);
+        if any.1 > 0 {
+            self.run_listed(gpu, &gpu.stream, 0, work, any, 0)?;
+        }
+        let a = self.planes_arguments(gpu, planes);
         // the last array's tile is the last of the list, and done where one launch has taken all corner arrays
-        let others = all.list_count - self.has_whole_corners(planes) as u32;
-        let list_count = if index == 0 { others } else { 0 };
-        let a = PlanesArguments { list_count, first_stage: number as u32, stage_count: number as u32 + 1, ..all };
-        self.pack_others(gpu, &a)?;
-        self.place(gpu, &all, part.chunks.clone())
+        let list_count = a.list_count - self.has_whole_corners(planes) as u32;
+        if list_count > 0 {
+            self.pack_others(gpu, &PlanesArguments { list_count, ..a })?;
+        }
+        self.run_eights(gpu, planes, work)
     }
 
-    /// The whole tiles of the frame, or of a part of it that has a number behind those of arrays, on a stream.
-    fn run_eights(
-        &self,
-        gpu: &Gpu,
-        stream: &CudaStream,
-        planes: &Planes,
-        work: &Work,
-        part: Option<(&FramePart, usize)>,
-    ) -> Result<()> {
+    /// The whole tiles of the frame; encoding, from values to the bytes of all chunks.
+    fn run_eights(&self, gpu: &Gpu, planes: &Planes, work: &Work) -> Result<()> {
         let (stage, corners, listed) = (&self.stages[0], &self.stages[1], planes.listed[0]);
         let Some(eights) = &stage.eights else { return Ok(()) };
-        let (first, count, number) =
-            part.map_or((0, listed.quad_count, 0), |(part, number)| (part.first_quad, part.quad_count, number));
         let double = T::DTYPE == DType::F64;
-        // launch bounds of the kernels
-        let blocks = gpu.multiprocessors * if double { 2 } else { 4 };
-        let entries = count.div_ceil(WARPS);
-        let rounds = if work.encode { ROUNDS.min(entries.div_ceil(blocks)).max(1) } else { 0 };
-        let grid = if work.encode { entries.div_ceil(rounds) } else { entries.min(blocks) };
+        let [roles, layer_blocks, encoded, turns] = planes.placing(gpu);
         let arguments = WholeArguments {
             values: if work.encode { work.values.unwrap_or(stage.source().address(gpu)) } else { 0 },
             result: work.result,
             corners: corners.values.address(gpu),
             tiers: stage.tiers.address(gpu),
             quantizers: self.quantizers_at(gpu, 0),
-            list: listed.quads + size_of::<Quad>() as u64 * first as u64,
-            list_count: count,
+            list: listed.quads,
+            list_count: listed.quad_count,
             tier_count: self.tier_count,
             n: narrow(stage.n),
             corner_n: narrow(corners.n),
             blocks: stage.blocks(true),
             lo: narrow(work.lo),
             hi: narrow(work.hi),
-            stage: number as u32,
-            rounds,
-            unused: 0,
+            stage: 0,
             weights: eights.weights,
             planes: self.planes_arguments(gpu, planes),
+            roles,
+            layer_blocks,
+            encoded,
+            turns,
         };
         let name = match (work.encode, double) {
             (true, false) => "encode_whole_f32",
@@ -308,7 +262,9 @@ impl<T: Real> Pyramid<T> {
         };
         let ahead = SYMBOLS_BYTES + ENTRIES_BYTES + 32 * T::BYTES;
         let of_warp = ahead + if work.encode { 32 * STAGED_ROWS * T::BYTES } else { PLANES_BYTES };
+        let resident = gpu.multiprocessors * WHOLE_BLOCKS[double as usize];
+        let grid = if work.encode { planes.role_count } else { listed.quad_count.div_ceil(WARPS).min(resident) };
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe { gpu.launch_on(stream, name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }
+        unsafe { gpu.launch(name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }
     }
 }
