@@ -51,7 +51,7 @@ struct PlanesArguments {
     u32 *slow;
     u32 *slow_count;
     const u32 *slow_first;
-    const u8 *choices;
+    u8 *choices;
     u8 *output;
     u64 *totals;
     u64 capacity;

@@ -117,6 +117,41 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
     }
 }
 
+// The planes of a tile from its symbols, by a warp.
+__device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) {
+    const u32 lane = threadIdx.x % 32;
+    const Tile &tile = a.tiles[number];
+    const u32 nodes = a.shape_nodes[tile.shape];
+    u32 *slot = a.slots + (u64)number * TILE_WORDS;
+    u32 words = 0, groups = 0, exact = 0, widths = 0;
+    const auto load = [&](u32 g) { return GROUP * g + lane < nodes ? zigzag(a.q[tile.start + GROUP * g + lane]) : 0; };
+    u32 next = load(0);
+#pragma unroll 1
+    for (u32 g = 0; GROUP * g < nodes; g++) {
+        const u32 z = next;
+        next = load(g + 1);
+        const u32 width = bit_length(__reduce_or_sync(FULL, z));
+        u32 own = 0;
+#pragma unroll 1
+        for (u32 b = 0; b < width; b++) {
+            const u32 plane = __ballot_sync(FULL, z >> b & 1);
+            own = lane == b ? plane : own;
+        }
+        if (lane < width) slot[words + lane] = own;
+        const u32 listed = __ballot_sync(FULL, z == EXACT_ZIGZAG);
+        exact += __popc(listed);
+        widths = lane == g ? width : widths;
+        words += width;
+        groups += width > 0;
+    }
+    if (lane == 0) a.sources[number] = number * TILE_WORDS;
+    if (lane == TILE_GROUPS - 1 && mask_bytes(nodes) > 1) widths |= TWO_MASK_BYTES;
+    if (lane < TILE_GROUPS) a.widths[(u64)number * TILE_GROUPS + lane] = (u8)widths;
+    if (lane > 0 || words == 0) return;
+    atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));
+    if (exact > 0) atomicAdd(&a.chunks[tile.chunk].coded, exact);
+}
+
 // From planes of zigzags to planes of the numbers themselves; plane 8 is 0 where there are 8.
 template <u32 COUNT> __device__ __forceinline__ void signed_planes(u32 (&low)[8], u32 (&high)[8]) {
     const u32 negative = low[0];

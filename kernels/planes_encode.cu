@@ -1,6 +1,9 @@
 // The planes coder, encoding: whole tiles from values to planes in one kernel; other tiles from their symbols.
-#include "planes_cut.cuh"
+#include "planes_node.cuh"
+#include "planes_place.cuh"
 
+// Rounds of a block at most.
+constexpr u32 MOST_ROUNDS = 32;
 // Rows of the next four tiles that wait in shared memory.
 constexpr u32 STAGED_ROWS = 48;
 
@@ -80,8 +83,37 @@ template <class T> struct Rows {
     }
 };
 
-template <class T> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
-    SHARED_MEMORY(shared);
+// The entries of the list that a block takes, PLANES_WARPS at a time, a warp each.
+struct Share {
+    u32 first, end;
+    // Whether the block has something to do in a round, and what this warp takes then.
+    __device__ __forceinline__ bool has(u32 round) const { return first + round * PLANES_WARPS < end; }
+    __device__ __forceinline__ u32 entry(u32 round) const { return first + round * PLANES_WARPS + threadIdx.x / 32; }
+    __device__ __forceinline__ bool takes(u32 round) const { return entry(round) < end; }
+};
+
+// A tile of those of the warp once more, now with exact nodes.
+template <class T>
+__device__ __forceinline__ void encode_exactly(const WholeArguments<T> &a, const CornerLevel<T> &frame, const Quad &quad, u32 number, char *memory, T *values) {
+    const Tile &tile = a.planes.tiles[quad.number() + number];
+    const Quantizer<T> z = a.quantizers[a.tier_count == 1 ? 0 : a.tiers[((u64)(quad.at[0] / SIDE) * a.blocks[1] + quad.at[1] / SIDE) * a.blocks[2] + quad.at[2] / SIDE + number]];
+    // weights are found by a lane's node: not among the arguments
+    AxisWeights<T> *weights = (AxisWeights<T> *)(values + NodeTile<T, true>::PLACES);
+    static_assert(NodeTile<T, true>::PLACES + sizeof(AxisWeights<T>) / sizeof(T) <= 32 * STAGED_ROWS, "both fit");
+    if (threadIdx.x % 32 == 0) *weights = a.weights;
+    NodeTile<T, true> work = {frame, *weights, z, (typename Real<T>::Bits *)a.planes.delta + tile.start, values, (u16 *)(memory + number * SYMBOL_BYTES), 0};
+    work.load_values(quad, number);
+    work.fill_up();
+    __syncwarp();
+    work.load_corners(quad, number);
+    __syncwarp();
+    work.run();
+    if (work.exact > 0) atomicAdd(&a.planes.chunks[tile.chunk].coded, work.exact);
+    store_planes(a.planes, quad, tile.chunk, memory, ~(1u << number));
+    __syncwarp();
+}
+
+template <class T> __device__ __forceinline__ void encode_share(const WholeArguments<T> &a, const Share turns, char *shared) {
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     char *memory = shared + warp * WARP_BYTES;
     __shared__ __align__(16) T last_weights[LastAxis<T>::WEIGHTS];
@@ -89,8 +121,8 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
     const Sweep<T> sweep = {a.weights, last};
     const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
     const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * STAGED_ROWS);
-    __shared__ u32 of_round[4];
-    Turns<T> turns(a, of_round);
+    // Of each round: tiles with nodes that have to be stored exactly.
+    __shared__ u8 left_out[PLANES_WARPS][MOST_ROUNDS];
     if (turns.takes(0)) {
         ahead.ask_quad(1, turns.entry(1));
         const Quad quad = a.list[turns.entry(0)];
@@ -126,54 +158,59 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
         sweep.run(v, op);
         const u32 failed = __ballot_sync(FULL, !op.fits);
         // registers are free from here on: what is asked for now need not wait in local memory
-        turns.ask();
         const u32 chunk = a.planes.tiles[quad.number()].chunk;
         // lane t < 4: tile t
         const bool exists = lane < quad.count(), slow = (failed >> (SIDE * (lane % 4)) & 0xff) != 0;
-        if (exists && slow) leave_out(a.planes, a.stage, quad.number() + lane);
         const u32 out = __ballot_sync(FULL, !exists || slow) & 15;
+        if (lane == 0) left_out[warp][i] = (u8)(out & ((1u << quad.count()) - 1));
         __syncwarp();
         store_planes(a.planes, quad, chunk, memory, out);
-        turns.put(i);
         __syncwarp();
     }
-}
-
-// Planes of the listed tiles and of those left out, from their symbols: a warp a tile.
-__device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) {
-    const u32 lane = threadIdx.x % 32;
-    const Tile &tile = a.tiles[number];
-    const u32 nodes = a.shape_nodes[tile.shape];
-    u32 *slot = a.slots + (u64)number * TILE_WORDS;
-    u32 words = 0, groups = 0, exact = 0, widths = 0;
-    const auto load = [&](u32 g) { return GROUP * g + lane < nodes ? zigzag(a.q[tile.start + GROUP * g + lane]) : 0; };
-    u32 next = load(0);
-#pragma unroll 1
-    for (u32 g = 0; GROUP * g < nodes; g++) {
-        const u32 z = next;
-        next = load(g + 1);
-        const u32 width = bit_length(__reduce_or_sync(FULL, z));
-        u32 own = 0;
-#pragma unroll 1
-        for (u32 b = 0; b < width; b++) {
-            const u32 plane = __ballot_sync(FULL, z >> b & 1);
-            own = lane == b ? plane : own;
-        }
-        if (lane < width) slot[words + lane] = own;
-        const u32 listed = __ballot_sync(FULL, z == EXACT_ZIGZAG);
-        exact += __popc(listed);
-        widths = lane == g ? width : widths;
-        words += width;
-        groups += width > 0;
+    const CornerLevel<T> frame = {a.values, nullptr, a.corners, nullptr, 0, {a.n[0], a.n[1], a.n[2]}, {a.corner_n[0], a.corner_n[1], a.corner_n[2]}, 0};
+    for (u32 i = 0; turns.takes(i); i++) {
+        __syncwarp();
+        for (u32 rest = left_out[warp][i]; rest; rest &= rest - 1) encode_exactly(a, frame, a.list[turns.entry(i)], __ffs((i32)rest) - 1, memory, rows.memory);
     }
-    if (lane == 0) a.sources[number] = number * TILE_WORDS;
-    if (lane == TILE_GROUPS - 1 && mask_bytes(nodes) > 1) widths |= TWO_MASK_BYTES;
-    if (lane < TILE_GROUPS) a.widths[(u64)number * TILE_GROUPS + lane] = (u8)widths;
-    if (lane > 0 || words == 0) return;
-    atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));
-    if (exact > 0) atomicAdd(&a.chunks[tile.chunk].coded, exact);
 }
 
+// Waits until all blocks of the first layers are done.
+template <class T> __device__ __forceinline__ void wait_for(const WholeArguments<T> &a, u32 layers) {
+#ifndef BLOCKMGARD_EMULATOR
+    for (u32 layer = threadIdx.x; layer < layers; layer += blockDim.x) {
+        const u32 blocks = a.layer_blocks[layer];
+        for (u32 is = 0; true; __nanosleep(200)) {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is) : "l"(a.encoded + layer) : "memory");
+            if (is == blocks) break;
+        }
+    }
+#endif
+    __syncthreads();
+}
+
+// Blocks either encode some entries of the list, or place a piece of a chunk when everything before it is encoded. Which block does what is asked in order, so that
+// blocks that others wait for are at work.
+template <class T> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
+    SHARED_MEMORY(shared);
+    constexpr u32 WINDOW = (PLANES_WARPS * (WARP_BYTES + 32 * STAGED_ROWS * sizeof(T))) / 16 * 4;
+    __shared__ PlaceShared placing;
+    __shared__ u32 turn;
+    if (threadIdx.x == 0) turn = atomicAdd(a.turns, 1u);
+    __syncthreads();
+    const Role role = a.roles[turn];
+    if (role.piece != ENCODES) {
+        wait_for(a, role.layers);
+        place_piece<WINDOW>(a.planes, role.first, role.piece, placing, (u32 *)shared);
+        return;
+    }
+    encode_share(a, {role.first, role.end}, shared);
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    __threadfence();
+    atomicAdd(a.encoded + role.layers, 1u);
+}
+
+// Planes of the listed tiles: a warp a tile.
 extern "C" __global__ void __launch_bounds__(128) pack_planes(const PlanesArguments a) {
     each_other_tile(a, [&](u32 tile) { pack_tile(a, tile); });
 }

@@ -113,6 +113,53 @@ device_struct! {
         pub stage: u32,
         pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
+        pub roles: u64,
+        pub layer_blocks: u64,
+        pub encoded: u64,
+        pub turns: u64,
+    }
+    pub struct Role {
+        pub first: u32,
+        pub end: u32,
+        pub layers: u32,
+        pub piece: u32,
+    }
+    pub struct CornerLevel {
+        pub values: u64,
+        pub result: u64,
+        pub corners: u64,
+        pub list: u64,
+        pub end: u32,
+        pub n: [u32; 3],
+        pub corner_n: [u32; 3],
+        pub stage: u32,
+    }
+    pub struct CornerChain {
+        pub last: u64,
+        pub frame: u64,
+        pub fresh: u64,
+        pub counts: u64,
+        pub n: [u32; 3],
+        pub chunk_words: u32,
+        pub corner_words: u32,
+        pub count_words: u32,
+        pub choice: u32,
+        pub last_tile: u32,
+        pub is_whole: u32,
+        pub unused: u32,
+    }
+    pub struct CornerTilesArguments<T> {
+        pub quantizers: u64,
+        pub turns: u64,
+        pub loaded: u64,
+        pub done: u64,
+        pub rebuilt: u64,
+        pub level_count: u32,
+        pub unused: u32,
+        pub chain: CornerChain,
+        pub weights: AxisWeights<T>,
+        pub planes: PlanesArguments,
+        pub levels: [CornerLevel; 16],
     }
     pub struct PlanesArguments {
         pub tiles: u64,

@@ -92,6 +92,10 @@ impl Coding {
     pub fn initial(&self) -> &[Chunk] {
         &self.initial
     }
+    /// Device address of the same.
+    pub fn fresh(&self, gpu: &Gpu) -> u64 {
+        self.fresh.address(gpu)
+    }
     /// Room for `bytes` of encoded chunks.
     pub fn reserve_output(&mut self, gpu: &Gpu, bytes: u64) -> Result<()> {
         self.capacity = self.capacity.max(bytes);

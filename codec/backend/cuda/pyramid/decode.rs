@@ -132,6 +132,11 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the way from symbols to the values of all corner arrays (of the frame, where it is its own last array).
     pub fn rebuild_corners(&mut self, gpu: &Gpu) -> Result<()> {
+        if let Some(planes) = self.planes.take() {
+            let done = self.rebuild_planes_corners(gpu, &planes);
+            self.planes = Some(planes);
+            return done;
+        }
         self.run_last(gpu, false)?;
         self.rebuild_corner_tiles(gpu)
     }

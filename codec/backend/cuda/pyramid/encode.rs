@@ -58,6 +58,10 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].
     pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
+        if self.encode_whole_corners(gpu, points)? {
+            let work = self.stages[0].work(true, 0);
+            return self.run_tiles(gpu, 0, &work);
+        }
         let alone = self.stages.len() == 1;
         // neither needs the other
         let beside = gpu.fork()?;
@@ -115,6 +119,11 @@ impl<T: Real> Pyramid<T> {
     }
 
     fn encode_corner_tiles(&mut self, gpu: &Gpu) -> Result<()> {
+        if let Some(planes) = self.planes.take() {
+            let done = self.run_planes_corners(gpu, &planes, true);
+            self.planes = Some(planes);
+            return done;
+        }
         for k in (1..self.stages.len() - 1).rev() {
             let stage = &self.stages[k];
             let work = stage.work(true, stage.values.address(gpu));

@@ -18,6 +18,7 @@ mod level;
 mod lines;
 mod parts;
 mod planes;
+mod planes_run;
 mod slabs;
 mod stage;
 mod tables;

@@ -2,39 +2,43 @@
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
-use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile, WholeArguments};
+use super::Stage;
+use super::arguments::{AxisWeights, PlanesArguments, Quad, Role, Tile};
 use super::coding::Coding;
 use super::level::Worklist;
-use super::{Pyramid, Stage, Work, narrow};
 use crate::Result;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::choice::Choice;
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
-use crate::transform::pyramid::quantizer::LEVELS;
-use crate::volume::DType;
 
 /// As in planes.cuh and planes_tile.cuh: groups of a tile, words of its planes at most, bytes of its record; nodes of a tile's side, tiles of
 /// a warp, warps of a block.
 const GROUPS: usize = 16;
-const TILE_WORDS: usize = 256;
-const RECORD_BYTES: usize = 16;
+pub(super) const TILE_WORDS: usize = 256;
+pub(super) const RECORD_BYTES: usize = 16;
 const SIDE: u32 = 8;
 const QUAD: u32 = 4;
-const WARPS: u32 = 4;
-/// Bytes of a warp's shared memory: symbols of four tiles, two entries of the list; and, encoding, so many rows of values, decoding records and planes.
-const SYMBOLS_BYTES: usize = 4 * 1040;
-const ENTRIES_BYTES: usize = 2 * 16;
-const STAGED_ROWS: usize = 48;
-const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
-/// Bytes of the counts of an array: of tiles left out, and of the turns that blocks took.
-const COUNTS: usize = 8;
+pub(super) const WARPS: u32 = 4;
+/// Counts of an array: tiles left out, and turns that blocks took.
+const COUNTS: usize = 2;
+/// Words from one count of corner arrays to the next, as in planes_corners.cu.
+const COUNT_WORDS: usize = 32;
+/// As in planes_encode.cu: blocks of the kernels for whole tiles that a multiprocessor has at a time, for f32 and f64; entries of the list that a warp takes at
+/// most; what stands for a piece where a block encodes.
+pub(super) const WHOLE_BLOCKS: [u32; 2] = [4, 2];
+const MOST_ROUNDS: usize = 4;
+const ENCODES: u32 = u32::MAX;
+/// As in planes_place.cuh: pieces of a chunk.
+pub(super) const CHUNK_PIECES: u32 = 3;
+/// Layers of chunks that are encoded before one is placed, and after it was encoded itself.
+const LAG: usize = 1;
 /// Number of four points among the choices, the only ones that the kernels of whole tiles know.
 const FOUR_POINTS: u8 = 1;
 
 /// The whole tiles of an array: their shapes, which all have the same weights on all axes.
 pub struct Eights<T> {
     shapes: Vec<u32>,
-    weights: AxisWeights<T>,
+    pub(super) weights: AxisWeights<T>,
 }
 
 impl<T: Real> Eights<T> {
@@ -69,13 +73,54 @@ fn weights<T: Real>(plan: &TilePlan<T>) -> Option<AxisWeights<T>> {
 
 /// Where the tiles of one array stand in the lists on the device.
 #[derive(Clone, Copy, Default)]
-struct Listed {
+pub(super) struct Listed {
     /// Address of the numbers of its tiles: those of any shape, then the whole ones.
-    tiles: u64,
-    any: u32,
-    whole: u32,
-    quads: u64,
-    quad_count: u32,
+    pub tiles: u64,
+    pub any: u32,
+    pub whole: u32,
+    pub quads: u64,
+    pub quad_count: u32,
+}
+
+/// What the blocks of the kernel for the frame's whole tiles do, encoding, and how many of them each layer of its chunks has. A layer is placed while the
+/// next one but LAG is encoded. `quads`: sorted by their places; `resident`: blocks that a device has at a time.
+fn roles<T: Real>(frame: &Stage<T>, quads: &[Quad], list: &Worklist, resident: usize) -> (Vec<Role>, Vec<u32>) {
+    let Some(plan) = frame.plan.as_ref().filter(|_| !quads.is_empty()) else { return Default::default() };
+    let (first, of_layer) = (frame.span.chunks.start, plan.array.chunks()[1..].iter().product::<usize>());
+    let layers = frame.span.chunks.len().div_ceil(of_layer);
+    let mut ends = vec![0; layers];
+    for (index, quad) in quads.iter().enumerate() {
+        ends[(list.tiles[quad.number() as usize].chunk as usize - first) / of_layer] = index + 1;
+    }
+    let (mut roles, mut blocks) = (Vec::new(), Vec::new());
+    let of_block = WARPS as usize * quads.len().div_ceil(WARPS as usize * resident).clamp(1, MOST_ROUNDS);
+    let place = |roles: &mut Vec<Role>, layer: usize| {
+        let chunks = if layer == 0 { 0 } else { first + layer * of_layer }
+            ..(first + (layer + 1) * of_layer).min(list.chunks.len());
+        for chunk in chunks {
+            let layers = if chunk < first { 0 } else { layer as u32 + 1 };
+            roles.extend((0..CHUNK_PIECES).map(|piece| Role { first: chunk as u32, end: 0, layers, piece }));
+        }
+    };
+    let mut begin = 0;
+    for (layer, end) in ends.into_iter().enumerate() {
+        let end = end.max(begin);
+        let before = roles.len();
+        let role = |first| Role {
+            first,
+            end: end.min(first as usize + of_block) as u32,
+            layers: layer as u32,
+            piece: ENCODES,
+        };
+        roles.extend((begin as u32..end as u32).step_by(of_block).map(role));
+        blocks.push((roles.len() - before) as u32);
+        begin = end;
+        if layer >= LAG {
+            place(&mut roles, layer - LAG);
+        }
+    }
+    (layers.saturating_sub(LAG)..layers).for_each(|layer| place(&mut roles, layer));
+    (roles, blocks)
 }
 
 /// Memory of the planes coder between values and bytes.
@@ -88,10 +133,18 @@ pub struct Planes {
     sources: Buffer,
     records: Buffer,
     exact_at: Buffer,
-    slow: Buffer,
-    slow_count: Buffer,
+    pub(super) slow: Buffer,
+    counts: Buffer,
+    /// Of the kernels of corner arrays, which leave them 0.
+    corner_counts: Buffer,
     /// Of each array of the pyramid, the frame first.
-    listed: Vec<Listed>,
+    pub(super) listed: Vec<Listed>,
+    /// Encoding: addresses of the roles of the blocks that take the frame's whole tiles, how many roles there are, and of the numbers of such blocks of each
+    /// layer of chunks, of which there are so many.
+    roles: u64,
+    pub(super) role_count: u32,
+    layer_blocks: u64,
+    layers: usize,
     /// Addresses of all tile numbers (tiles of any shape of all arrays, whole tiles of corner arrays, of the frame) and of the first place of each
     /// array in the list of tiles left out.
     all: u64,
@@ -116,7 +169,6 @@ impl Planes {
     pub fn prepare<T: Real>(&mut self, gpu: &Gpu, list: &Worklist, stages: &[Stage<T>], encode: bool) -> Result<()> {
         let tiles = list.tiles.len() - 1;
         self.slow.reserve(gpu, 4 * tiles)?;
-        self.slow_count.reserve(gpu, COUNTS * stages.len())?;
         if encode {
             self.widths.reserve(gpu, GROUPS * tiles)?;
             self.slots.reserve(gpu, 4 * TILE_WORDS * tiles)?;
@@ -126,7 +178,12 @@ impl Planes {
         self.exact_at.reserve(gpu, 4 * tiles)?;
         let sorted: Vec<_> = stages.iter().map(|stage| Sorted::new(stage, &list.tiles)).collect();
         let mut words: Vec<u32> = Vec::new();
-        // quads first, 16 bytes each: they start where 16 bytes do
+        let resident = gpu.multiprocessors as usize * WHOLE_BLOCKS[(T::BYTES == 8) as usize] as usize;
+        let (roles, layer_blocks) =
+            if encode { roles(&stages[0], &sorted[0].quads, list, resident) } else { Default::default() };
+        (self.role_count, self.layers) = (roles.len() as u32, layer_blocks.len());
+        // roles and quads first, 16 bytes each: they start where 16 bytes do
+        let roles = append(&mut words, bytemuck::cast_slice(&roles).iter().copied());
         let quads: Vec<u64> =
             sorted.iter().map(|s| append(&mut words, bytemuck::cast_slice(&s.quads).iter().copied())).collect();
         let mut listed = Vec::with_capacity(sorted.len());
@@ -143,33 +200,61 @@ impl Planes {
         append(&mut words, frame[0].whole.iter().copied());
         self.ends = [any_end, corner_end, words.len() as u64 - all / 4].map(|end| end as u32);
         let slow_first = append(&mut words, stages.iter().map(|s| s.span.tiles.start as u32));
+        let layer_blocks = append(&mut words, layer_blocks);
         let base = self.lists.reserve(gpu, size_of_val(&words[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(base, &words)? };
         self.listed =
             listed.into_iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..l }).collect();
         (self.all, self.slow_first) = (base + all, base + slow_first);
-        Ok(())
+        (self.roles, self.layer_blocks) = (base + roles, base + layer_blocks);
+        self.counts.reserve(gpu, 4 * self.count_words())?;
+        let bytes = 4 * COUNT_WORDS * (3 + stages.len());
+        let corner_counts = self.corner_counts.reserve(gpu, bytes)?;
+        // SAFETY: just reserved for as many.
+        unsafe { gpu.fill(corner_counts, 0, bytes) }
+    }
+
+    /// Words of the counts of tiles left out and of turns, of each array, of the blocks of each layer that are done, and of those that have begun.
+    fn count_words(&self) -> usize {
+        COUNTS * self.listed.len() + self.layers + 1
+    }
+    /// What the encoder of the frame's whole tiles takes besides: `WholeArguments`, from `roles` on.
+    pub(super) fn placing(&self, gpu: &Gpu) -> [u64; 4] {
+        let encoded = self.counts.address(gpu) + 4 * (COUNTS * self.listed.len()) as u64;
+        [self.roles, self.layer_blocks, encoded, encoded + 4 * self.layers as u64]
+    }
+    /// Device address of the number of the frame's tiles that are left out.
+    pub(super) fn slow_count(&self, gpu: &Gpu) -> u64 {
+        self.counts.address(gpu)
+    }
+    /// Where the counts of the kernels of corner arrays stand: the turns that blocks took, how many have their values, the blocks that are done, the entries of
+    /// each array.
+    pub(super) fn corner_counts(&self, gpu: &Gpu) -> [u64; 4] {
+        [0, 1, 2, 3].map(|line| self.corner_counts.address(gpu) + 4 * COUNT_WORDS as u64 * line)
+    }
+    /// The counts that are 0 before a frame: their address, and how many words they are.
+    pub(super) fn counts(&self, gpu: &Gpu) -> (u64, u32) {
+        (self.counts.address(gpu), self.count_words() as u32)
     }
 
     /// [`Coding::reset`], and [`Planes::reset`].
     pub fn reset_chunks(&self, gpu: &Gpu, coding: &Coding) -> Result<()> {
-        let counts = (COUNTS / 4 * self.listed.len()) as u32;
-        coding.reset_with(gpu, self.choice, (self.slow_count.address(gpu), counts))
+        coding.reset_with(gpu, self.choice, self.counts(gpu))
     }
 
-    /// Forgets the tiles that were left out the last time, and the turns of the kernels' blocks.
+    /// Forgets all counts of the last time.
     pub fn reset(&self, gpu: &Gpu) -> Result<()> {
         // SAFETY: reserved by `prepare`.
-        unsafe { gpu.fill(self.slow_count.address(gpu), 0, COUNTS * self.listed.len()) }
+        unsafe { gpu.fill(self.counts.address(gpu), 0, 4 * self.count_words()) }
     }
 
     /// Whether whole tiles of array `k` go through the kernels for them: those of corner arrays have a tier a node.
-    fn takes_whole(&self, k: usize, tier_count: u32) -> bool {
+    pub(super) fn takes_whole(&self, k: usize, tier_count: u32) -> bool {
         Choice::from_byte(self.choice).is_some_and(|c| c.points == FOUR_POINTS) && (k == 0 || tier_count == 1)
     }
 
-    fn arguments(&self, gpu: &Gpu, coding: &Coding, tier_count: u32, value_bytes: usize) -> PlanesArguments {
+    pub(super) fn arguments(&self, gpu: &Gpu, coding: &Coding, tier_count: u32, value_bytes: usize) -> PlanesArguments {
         let others = match (self.takes_whole(1, tier_count), self.takes_whole(0, tier_count)) {
             (true, _) => self.ends[0],
             (false, true) => self.ends[1],
@@ -189,7 +274,7 @@ impl Planes {
             exact_at: self.exact_at.address(gpu),
             list: self.all,
             slow: self.slow.address(gpu),
-            slow_count: self.slow_count.address(gpu),
+            slow_count: self.counts.address(gpu),
             slow_first: self.slow_first,
             choices: coding.choices(gpu),
             output: parts.output,
@@ -208,6 +293,13 @@ fn append(words: &mut Vec<u32>, more: impl IntoIterator<Item = u32>) -> u64 {
     let at = 4 * words.len() as u64;
     words.extend(more);
     at
+}
+
+impl Quad {
+    /// The number of its first tile.
+    fn number(&self) -> u32 {
+        self.tiles & 0x3fff_ffff
+    }
 }
 
 /// The tiles of an array by what takes them.
@@ -235,7 +327,7 @@ impl Sorted {
     fn add(&mut self, number: u32, tile: &Tile) {
         self.whole.push(number);
         if let Some(quad) = self.quads.last_mut() {
-            let (first, count) = (quad.tiles & 0x3fff_ffff, (quad.tiles >> 30) + 1);
+            let (first, count) = (quad.number(), (quad.tiles >> 30) + 1);
             let next = [quad.at[0], quad.at[1], quad.at[2] + SIDE * count];
             // four start where 32 nodes do, so that they lie in one chunk
             if count < QUAD && first + count == number && tile.at == next && !next[2].is_multiple_of(QUAD * SIDE) {
@@ -244,102 +336,5 @@ impl Sorted {
             }
         }
         self.quads.push(Quad { tiles: number, at: tile.at });
-    }
-}
-
-impl<T: Real> Pyramid<T> {
-    /// Queues everything from the planes of whole tiles and the symbols of the others to bytes.
-    pub(super) fn pack(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
-        let a = planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES);
-        // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
-        unsafe {
-            gpu.launch("pack_planes", gpu.multiprocessors * 4, 32 * WARPS, 0, &a)?;
-        }
-        self.assemble_planes(gpu, planes)
-    }
-    /// Queues the copying of all parts to their places in the output; nothing happens when it is too small.
-    pub(super) fn assemble_planes(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
-        let a = planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES);
-        // SAFETY: as in `pack`.
-        unsafe { gpu.launch("assemble_planes", a.chunk_count, 512, 0, &a) }
-    }
-    /// Queues the search for the planes of each tile, and the symbols of those that are not whole. Damage is noted in the chunks.
-    pub(super) fn unpack(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
-        planes.reset(gpu)?;
-        let a = planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES);
-        // SAFETY: as in `pack`; the kernels check every index that comes from the bytes.
-        unsafe {
-            gpu.launch("parse_planes", a.chunk_count, 512, 0, &a)?;
-            gpu.launch("unpack_planes", gpu.multiprocessors * 4, 32 * WARPS, 0, &a)
-        }
-    }
-
-    /// Runs the tile kernels of stage `k`, as [`Pyramid::run_tiles`].
-    pub(super) fn run_planes_tiles(&mut self, gpu: &Gpu, planes: &Planes, k: usize, work: &Work) -> Result<()> {
-        let listed = planes.listed[k];
-        let whole = planes.takes_whole(k, self.tier_count) && listed.quad_count > 0;
-        let any = if whole { listed.any } else { listed.any + listed.whole };
-        if any > 0 {
-            self.run_listed(gpu, &gpu.stream, k, work, (listed.tiles, any), 0)?;
-        }
-        if !whole {
-            return Ok(());
-        }
-        self.run_eights(gpu, planes, k, work)?;
-        // the kernel for corner arrays leaves out none
-        if k > 0 {
-            return Ok(());
-        }
-        let slow = planes.slow.address(gpu) + 4 * self.stages[k].span.tiles.start as u64;
-        self.run_listed(gpu, &gpu.stream, k, work, (slow, listed.whole), planes.slow_count.address(gpu) + 4 * k as u64)
-    }
-
-    fn run_eights(&self, gpu: &Gpu, planes: &Planes, k: usize, work: &Work) -> Result<()> {
-        let (stage, corners, listed) = (&self.stages[k], &self.stages[k + 1], planes.listed[k]);
-        let Some(eights) = &stage.eights else { return Ok(()) };
-        let level = if k == 0 { 0 } else { LEVELS.len() - 1 };
-        let arguments = WholeArguments {
-            values: if work.encode { work.values.unwrap_or(stage.source().address(gpu)) } else { 0 },
-            result: work.result,
-            corners: corners.values.address(gpu),
-            tiers: stage.tiers.address(gpu),
-            quantizers: self.quantizers_at(gpu, level),
-            list: listed.quads,
-            list_count: listed.quad_count,
-            tier_count: self.tier_count,
-            n: narrow(stage.n),
-            corner_n: narrow(corners.n),
-            blocks: stage.blocks(k == 0),
-            lo: narrow(work.lo),
-            hi: narrow(work.hi),
-            stage: k as u32,
-            weights: eights.weights,
-            planes: planes.arguments(gpu, &self.coding, self.tier_count, T::BYTES),
-        };
-        let double = T::DTYPE == DType::F64;
-        if k > 0 {
-            let name = match (work.encode, double) {
-                (true, false) => "encode_corner_tiles_f32",
-                (true, true) => "encode_corner_tiles_f64",
-                (false, false) => "decode_corner_tiles_f32",
-                (false, true) => "decode_corner_tiles_f64",
-            };
-            let grid = listed.quad_count.min(gpu.multiprocessors * if double { 4 } else { 8 });
-            // SAFETY: as below.
-            return unsafe { gpu.launch(name, grid, 32 * WARPS, 0, &arguments) };
-        }
-        let name = match (work.encode, double) {
-            (true, false) => "encode_whole_f32",
-            (true, true) => "encode_whole_f64",
-            (false, false) => "decode_whole_f32",
-            (false, true) => "decode_whole_f64",
-        };
-        let ahead = SYMBOLS_BYTES + ENTRIES_BYTES + 32 * T::BYTES;
-        let of_warp = ahead + if work.encode { 32 * STAGED_ROWS * T::BYTES } else { PLANES_BYTES };
-        // launch bounds of the kernels
-        let blocks = gpu.multiprocessors * if double { 2 } else { 4 };
-        let grid = listed.quad_count.div_ceil(WARPS).min(blocks);
-        // SAFETY: all buffers were reserved for this stage's worklist and extents.
-        unsafe { gpu.launch(name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }
     }
 }
