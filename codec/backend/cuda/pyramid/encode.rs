@@ -58,13 +58,9 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the whole encoder, after [`Pyramid::send_tiers`].
     pub fn encode(&mut self, gpu: &Gpu, points: Points) -> Result<()> {
+        self.reset(gpu, points)?;
         let alone = self.stages.len() == 1;
-        // neither needs the other
-        let beside = gpu.fork()?;
-        let gathered = self.gather(gpu, &beside, 0, !alone);
-        let reset = self.reset(gpu, points);
-        gpu.join(&beside)?;
-        gathered.and(reset)?;
+        self.gather(gpu, 0, !alone)?;
         if alone {
             self.run_last(gpu, true)?;
         }
