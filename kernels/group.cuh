@@ -139,16 +139,18 @@ template <class Q> struct GroupOf {
 
     // The magnitudes of NODES nodes from `first` on, the first lowest; at most 32 bits.
     template <u32 NODES> __device__ __forceinline__ u32 join(u32 first, u32 width) const {
-        const u32 factor = 1u << width;
-        u32 joined = 0;
+        // a product and a sum are one instruction, a shift and a sum are two
+        u32 factor = 1u << width, joined = 0;
+        keep(factor);
 #pragma unroll
         for (u32 k = first + NODES; k > first; k--) joined = joined * factor + magnitude(q[k - 1]);
         return joined;
     }
     // The same of `width` low bits of each.
     template <u32 NODES> __device__ __forceinline__ u32 join_low(u32 first, u32 width) const {
-        const u32 factor = 1u << width, mask = factor - 1;
-        u32 joined = 0;
+        u32 factor = 1u << width, joined = 0;
+        const u32 mask = factor - 1;
+        keep(factor);
 #pragma unroll
         for (u32 k = first + NODES; k > first; k--) joined = joined * factor + (magnitude(q[k - 1]) & mask);
         return joined;
