@@ -31,7 +31,6 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
     StagedRun<Q> *staged;
     // Old rows: lanes of even x do row 0, those of odd x row 2, each the node behind the old one at its x or before: the weights of that; in the first stage the
     // old node, the last one of the row and the value; the place of the old node among the old rows of the first plane.
-    T along_x[POINTS];
     const T *old, *end, *behind;
     Pair *pair;
     const bool odd_x;
@@ -46,13 +45,8 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
         : Base(memory), writer(buffer, slot), staged((StagedRun<Q> *)(buffer + GroupWriter<BITS_AHEAD>::WORDS + 4 * (threadIdx.x % 32))), odd_x(threadIdx.x % 2),
           values(memory.stages[0].old + BAND_ROWS * this->quad * SIDE + this->x), excess(0), draw(0) {
         loader.template open<LAG>(a, memory, tile, entry, along_rows);
-        const u32 first = this->x - odd_x, node = min(first / 2, OLD - 3);
+        const u32 first = this->x - odd_x;
         const bool exists = first + 1 < SIDE - 1;
-#pragma unroll
-        for (u32 k = 0; k < POINTS; k++) {
-            // the last old node takes the place of a new one and predicts itself
-            along_x[k] = exists ? memory.weights[node][k] : k == HALF;
-        }
         old = memory.stages[0].coarse + (2 * this->quad + odd_x) * OLD + first / 2;
         end = old + (OLD - 1 - first / 2);
         behind = exists ? memory.stages[0].old + (BAND_ROWS * this->quad + 2 * odd_x) * SIDE + first + 1 : end;
@@ -79,8 +73,8 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
         else return steps;
     }
     // New nodes of an old row, two rows at a time, with the old ones in front of them; `last`: the last old node. What is left is the symbol and the node.
-    __device__ __forceinline__ Q across(T old, T last, T &v, const Quantizer<T> &z, T &error) const {
-        const T p = Base::predict(along_x, [&](u32 k) {
+    __device__ __forceinline__ Q across(const T (&weights)[POINTS], T old, T last, T &v, const Quantizer<T> &z, T &error) const {
+        const T p = Base::predict(weights, [&](u32 k) {
             if (k + 1 < HALF) return __shfl_up_sync(FULL, old, 2 * (HALF - 1 - k), SIDE);
             if (k + 1 == HALF) return old;
             const T other = __shfl_down_sync(FULL, old, 2 * (k + 1 - HALF));
@@ -94,7 +88,8 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
         // steps take turns
         const u32 turn = step % 2 * (PLANES * Memory::ROWS);
         T *const own = this->row + turn;
-        T error = 0;
+        T error = 0, along_x[POINTS];
+        Base::load_weights(this->memory.weights[this->x / 2], along_x);
         copies_arrived_but<1>();
         __syncwarp();
         this->shift();
@@ -103,7 +98,7 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
         for (u32 k = 0; k < COUNT; k++) {
             const T first = old[k * STAGE];
             T second = behind[k * STAGE];
-            rows[k] = across(first, end[k * STAGE], second, z, error);
+            rows[k] = across(along_x, first, end[k * STAGE], second, z, error);
             pair[(turn + k * Memory::ROWS) / 2] = {first, second};
         }
         // the last row of both planes: lanes of even x do the first one
@@ -114,7 +109,7 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
             const u32 to_old = odd_x ? OLD : 2 * OLD, to_behind = odd_x ? SIDE : 3 * SIDE;
             const T first = old[plane + to_old], last = end[plane + to_old];
             T second = behind[plane + (behind == end ? to_old : to_behind)], error_of_last = 0;
-            const Q q = across(first, last, second, z, error_of_last), before = __shfl_up_sync(FULL, q, 1);
+            const Q q = across(along_x, first, last, second, z, error_of_last), before = __shfl_up_sync(FULL, q, 1);
             if (this->last_quad && (COUNT > 1 || !odd_x)) {
                 pair[(turn + (odd_x ? Memory::ROWS + SIDE : 2 * SIDE)) / 2] = {first, second};
                 error = R::max(error, error_of_last);
@@ -226,6 +221,6 @@ static_assert(BAND_BYTES<float, 16, true> == 19056, "bands.rs");
 static_assert(BAND_BYTES<double, 32, true> == 104272, "bands.rs");
 static_assert(BAND_BYTES<double, 16, true> == 27536, "bands.rs");
 extern "C" __global__ void __launch_bounds__(256, 3) encode_bands_32_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 32, true>(a); }
-extern "C" __global__ void __launch_bounds__(64, 8) encode_bands_16_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 16, true>(a); }
+extern "C" __global__ void __launch_bounds__(64, 11) encode_bands_16_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 16, true>(a); }
 extern "C" __global__ void __launch_bounds__(256, 2) encode_bands_32_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 32, true>(a); }
 extern "C" __global__ void __launch_bounds__(64, 5) encode_bands_16_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 16, true>(a); }

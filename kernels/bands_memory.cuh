@@ -100,7 +100,11 @@ template <class T, u32 SIDE, bool ENCODE> struct BandMemory {
             quantizers[i].of = a.quantizers[a.tier_count == 1 ? 0 : a.tiers[from]];
         }
         const T *of_points = a.weights + choice.points() * MOST_POINTS * (SIDE / 2);
-        for (u32 i = threadIdx.x; i < MOST_POINTS * (SIDE / 2); i += blockDim.x) weights[i / MOST_POINTS][i % MOST_POINTS] = of_points[i];
+        for (u32 i = threadIdx.x; i < MOST_POINTS * (SIDE / 2); i += blockDim.x) {
+            // behind the last new node: the last old one, which predicts itself in its place
+            const u32 row = i / MOST_POINTS, k = i % MOST_POINTS;
+            weights[row][k] = row < SIDE / 2 - 1 ? of_points[i] : k == choice.points() + 1;
+        }
     }
 };
 

@@ -1,7 +1,7 @@
 // The choice of each chunk of the frame in axis order: one axis predicts a node, so that a cost for each axis is all there is to add up.
 #include "choose.cuh"
 
-// A probe without the weights that are 0: those for 2 points, for 4, for 6. Probes of axis 0 are the same for all threads.
+// A probe without the weights that are 0: those for 2 points, for 4, for 6. Those of axes 0 and 1 stand in shared memory.
 template <class T> struct __align__(16) Compact {
     T weight[12], gain[3];
     u32 at;
@@ -18,7 +18,7 @@ template <class T> struct __align__(16) Compact {
     }
 };
 
-// Probes of axis 0 that are at hand.
+// Probes of axes 0 and 1 that are at hand.
 constexpr u32 STAGE = 12;
 
 template <class T> struct InOrder {
@@ -61,35 +61,41 @@ constexpr u32 COLUMN_THREADS = 160;
 // One block a chunk.
 template <class T> __device__ void choose_in_order(const ChooseArguments<T> &a) {
     __shared__ u32 costs[POINT_CHOICES][3];
-    __shared__ Compact<T> stage[STAGE];
+    __shared__ Compact<T> planes[STAGE], rows[STAGE];
     const SampledChunk<T> chunk(a, blockIdx.x);
-    const u32 columns = chunk.count[1] * chunk.count[2];
     if (threadIdx.x < POINT_CHOICES * 3) costs[0][threadIdx.x] = 0;
     InOrder<T> work{chunk.active, {}};
     const u64 row = a.n[2], plane = row * a.n[1];
     Quantizer<T> z = a.quantizers[0];
+    // mostly both loops have one turn
 #pragma unroll 1
-    for (u32 begin = 0; begin < chunk.count[0]; begin += STAGE) {
-        const u32 end = min(begin + STAGE, chunk.count[0]);
-        __syncthreads();
-        if (begin + threadIdx.x < end) stage[threadIdx.x].take(chunk.probes[0][begin + threadIdx.x]);
-        __syncthreads();
+    for (u32 first_row = 0; first_row < chunk.count[1]; first_row += STAGE) {
 #pragma unroll 1
-        for (u32 i = threadIdx.x % COLUMN_THREADS; i < columns; i += COLUMN_THREADS) {
-            Compact<T> along_y, along_x;
-            along_y.take(chunk.probes[1][i / chunk.count[2]]);
-            along_x.take(chunk.probes[2][i % chunk.count[2]]);
-            const u32 y = chunk.place[1] * a.side + along_y.at, x = chunk.place[2] * a.side + along_x.at, first = chunk.place[0] * a.side;
+        for (u32 first_plane = 0; first_plane < chunk.count[0]; first_plane += STAGE) {
+            const u32 row_count = min(STAGE, chunk.count[1] - first_row), plane_count = min(STAGE, chunk.count[0] - first_plane);
+            __syncthreads();
+            if (threadIdx.x < plane_count) planes[threadIdx.x].take(chunk.probes[0][first_plane + threadIdx.x]);
+            if (threadIdx.x >= 32 && threadIdx.x - 32 < row_count) rows[threadIdx.x - 32].take(chunk.probes[1][first_row + threadIdx.x - 32]);
+            __syncthreads();
 #pragma unroll 1
-            for (u32 k = threadIdx.x / COLUMN_THREADS; k < end - begin; k += blockDim.x / COLUMN_THREADS) {
-                const Compact<T> &along_z = stage[k];
-                const u32 position = first + along_z.at;
-                const T *node = a.values + position * plane + y * row + x;
-                if (a.tier_count > 1) z = a.quantizers[a.tiers[((position >> 3) * a.blocks[1] + (y >> 3)) * a.blocks[2] + (x >> 3)]];
-                const T u = *node;
-                work.add(0, node, plane, u, along_z, z);
-                work.add(1, node, row, u, along_y, z);
-                work.add(2, node, 1, u, along_x, z);
+            for (u32 i = threadIdx.x % COLUMN_THREADS; i < row_count * chunk.count[2]; i += COLUMN_THREADS) {
+                Compact<T> along_x;
+                along_x.take(chunk.probes[2][i % chunk.count[2]]);
+                u32 at_hand = i / chunk.count[2];
+                const u32 y = chunk.place[1] * a.side + rows[at_hand].at, x = chunk.place[2] * a.side + along_x.at, first = chunk.place[0] * a.side;
+#pragma unroll 1
+                for (u32 k = threadIdx.x / COLUMN_THREADS; k < plane_count; k += blockDim.x / COLUMN_THREADS) {
+                    // read anew for each node: there are no registers for these as well
+                    keep(at_hand);
+                    const Compact<T> &along_z = planes[k], &along_y = rows[at_hand];
+                    const u32 position = first + along_z.at;
+                    const T *node = a.values + position * plane + y * row + x;
+                    if (a.tier_count > 1) z = a.quantizers[a.tiers[((position >> 3) * a.blocks[1] + (y >> 3)) * a.blocks[2] + (x >> 3)]];
+                    const T u = *node;
+                    work.add(0, node, plane, u, along_z, z);
+                    work.add(1, node, row, u, along_y, z);
+                    work.add(2, node, 1, u, along_x, z);
+                }
             }
         }
     }
@@ -118,5 +124,5 @@ template <class T> __device__ void choose_in_order(const ChooseArguments<T> &a) 
 }
 
 // Registers for five blocks of COLUMN_THREADS a multiprocessor: a few multiprocessors are busy with corner arrays, and no chunk should wait for another.
-extern "C" __global__ void __launch_bounds__(768) choose_in_order_f32(const ChooseArguments<float> a) { choose_in_order<float>(a); }
+extern "C" __global__ void __launch_bounds__(704) choose_in_order_f32(const ChooseArguments<float> a) { choose_in_order<float>(a); }
 extern "C" __global__ void __launch_bounds__(320) choose_in_order_f64(const ChooseArguments<double> a) { choose_in_order<double>(a); }

@@ -187,8 +187,8 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
         }
     }
     // The tiles from number `first` of the list on, of which this thread moves `tile`; returns the one that it moves next, from number
-    // `next` on.
-    template <class W> __device__ __forceinline__ Tile run(u32 first, u32 next, const Tile &tile) {
+    // `next` on. One that packs draws that number.
+    template <class W> __device__ __forceinline__ Tile run(u32 first, u32 &next, const Tile &tile) {
         numbers = a.list + first;
         const u32 own = thread / MOVERS, mover = thread % MOVERS;
         const bool exists = tile.start != NO_SYMBOLS;
@@ -203,10 +203,13 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
             load_corners(tile, mover, corners);
             if (a.tier_count > 1) load_tiers(tile, own, mover);
         }
-        const Tile after = look_up(next);
+        Tile after;
+        if constexpr (W::PACKS) static_cast<W *>(this)->draw();
+        else after = look_up(next);
         if (exists) put_corners(corners, own, mover);
         copies_arrived();
         sync();
+        if constexpr (W::PACKS) next = static_cast<W *>(this)->drawn(), after = look_up(next);
         if constexpr (TILES == 1) {
             sweep_all<W>(chosen);
         } else {
@@ -234,5 +237,9 @@ template <class T, class W, u32 THREADS, class... More> __device__ __forceinline
     W work(a, thread, shared + group * a.tile_bytes, columns, more...);
     u32 first = (blockIdx.x * (THREADS / W::THREADS) + group) * W::TOGETHER;
     if (first >= a.list_count) return;
-    for (Tile tile = work.look_up(first); first < a.list_count; first += distance) tile = work.template run<W>(first, first + distance, tile);
+    for (Tile tile = work.look_up(first); first < a.list_count;) {
+        u32 next = first + distance;
+        tile = work.template run<W>(first, next, tile);
+        first = next;
+    }
 }

@@ -6,7 +6,13 @@
 template <class T> struct CoarsePackArguments {
     TileArguments<T> tiles;
     GroupsArguments groups;
+    // Which of the lists it is that may be under way at the same time.
+    u32 part, unused;
 };
+
+// Tiles take unlike times, and blocks draw them: how many were drawn beyond each block's first one, 0 again when the last block has found none. One for each
+// kernel and part of the tiles, which is never under way twice on a device.
+template <class T> __device__ u32 coarse_drawn[2];
 
 // The warps of a block take as many runs each, put their bits where values were, and join them.
 template <class T, u32 SIDE, u32 GROUP>
@@ -25,15 +31,25 @@ struct CoarsePacked : CoarseInOrder<T, SIDE, 1, GROUP, true> {
     static_assert(WARPS * WORDS * sizeof(u32) <= Base::ALL * sizeof(T), "the words stand where values were");
     static_assert(MOST_RUNS * (1 + 32 * (10 + 8 * 17)) / 32 + 3 <= Writer::PROGRESS_AT - 32, "nothing is written before all are put");
 
-    // What the warps tell each other of a stream: bits of each, the end of its bytes, whether there are exact nodes.
+    // What the warps tell each other of a stream: bits of each, the end of its bytes, whether there are exact nodes; and the next tile.
     struct Shared {
-        u32 bits[WARPS], end, exact;
+        u32 bits[WARPS], end, exact, next;
     };
     const GroupsArguments &groups;
+    const u32 part;
     Shared &shared;
 
-    __device__ CoarsePacked(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns, const GroupsArguments &groups, Shared &shared)
-        : Base(a, thread, memory, columns), groups(groups), shared(shared) {}
+    __device__ CoarsePacked(const TileArguments<T> &a, u32 thread, char *memory, const CoarseColumn *columns, const CoarsePackArguments<T> &all, Shared &shared)
+        : Base(a, thread, memory, columns), groups(all.groups), part(all.part), shared(shared) {}
+
+    // Another tile, whose number all threads have when they have met.
+    __device__ __forceinline__ void draw() {
+        if (thread > 0) return;
+        const u32 before = atomicAdd(coarse_drawn<T> + part, 1u);
+        if (before == this->a.list_count - 1) coarse_drawn<T>[part] = 0;
+        shared.next = gridDim.x + before;
+    }
+    __device__ __forceinline__ u32 drawn() const { return shared.next; }
 
     // The stream of the tile at hand, if it `exists`; `store` reads its values for the last time.
     template <class F> __device__ __forceinline__ void pack(bool exists, F store) {
@@ -96,5 +112,5 @@ struct CoarsePacked : CoarseInOrder<T, SIDE, 1, GROUP, true> {
 template <class T, u32 SIDE, u32 GROUP> __device__ __forceinline__ void pack_coarse(const CoarsePackArguments<T> &a) {
     typedef CoarsePacked<T, SIDE, GROUP> Work;
     __shared__ typename Work::Shared shared;
-    coarse_tiles<T, Work, GROUP>(a.tiles, a.groups, shared);
+    coarse_tiles<T, Work, GROUP>(a.tiles, a, shared);
 }

@@ -94,14 +94,20 @@ struct SharedBits {
     // `spare` begins a word early: nothing is added there.
     u32 address, spare;
     __device__ __forceinline__ SharedBits(u32 *words, u32 *spare) : address((u32)__cvta_generic_to_shared(words)), spare((u32)__cvta_generic_to_shared(spare) - 4) {}
+    // The address of the word of a bit. Written out: an instruction less.
+    __device__ __forceinline__ u32 word(u32 bit) const {
+        u32 to;
+        asm("{ .reg .u32 number; shr.u32 number, %1, 5; mad.lo.u32 %0, number, 4, %2; }" : "=r"(to) : "r"(bit), "r"(address));
+        return to;
+    }
     // Into the word of a bit, or with 1 for `next` into the one behind it.
     __device__ __forceinline__ void add(u32 bit, u32 value, u32 next) const {
-        const u32 to = address + bit / 32 * 4 + 4 * next;
+        const u32 to = word(bit) + 4 * next;
         asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(value == 0 ? spare : to), "r"(value) : "memory");
     }
     // Into the word of a bit and the one behind it.
     __device__ __forceinline__ void add_two(u32 bit, u32 value, u32 behind) const {
-        const u32 to = address + bit / 32 * 4;
+        const u32 to = word(bit);
         asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(value == 0 ? spare : to), "r"(value) : "memory");
         asm volatile("red.shared.or.b32 [%0 + 4], %1;" ::"r"(behind == 0 ? spare : to), "r"(behind) : "memory");
     }
@@ -133,10 +139,20 @@ template <class Q> struct GroupOf {
 
     // The magnitudes of NODES nodes from `first` on, the first lowest; at most 32 bits.
     template <u32 NODES> __device__ __forceinline__ u32 join(u32 first, u32 width) const {
-        const u32 factor = 1u << width;
-        u32 joined = 0;
+        // a product and a sum are one instruction, a shift and a sum are two
+        u32 factor = 1u << width, joined = 0;
+        keep(factor);
 #pragma unroll
         for (u32 k = first + NODES; k > first; k--) joined = joined * factor + magnitude(q[k - 1]);
+        return joined;
+    }
+    // The same of `width` low bits of each.
+    template <u32 NODES> __device__ __forceinline__ u32 join_low(u32 first, u32 width) const {
+        u32 factor = 1u << width, joined = 0;
+        const u32 mask = factor - 1;
+        keep(factor);
+#pragma unroll
+        for (u32 k = first + NODES; k > first; k--) joined = joined * factor + (magnitude(q[k - 1]) & mask);
         return joined;
     }
     template <u32 NODES> __device__ __forceinline__ void split(u32 first, u32 width, u32 joined) {

@@ -268,6 +268,8 @@ device_struct! {
     pub struct CoarsePackArguments {
         pub tiles: TileArguments,
         pub groups: GroupsArguments,
+        pub part: u32,
+        pub unused: u32,
     }
     pub struct DeviceProbe<T> {
         pub weight: [[T; 6]; 3],

@@ -62,13 +62,9 @@ impl<T: Real> Pyramid<T> {
             let work = self.stages[0].work(true, 0);
             return self.run_tiles(gpu, 0, &work);
         }
+        self.reset(gpu, points)?;
         let alone = self.stages.len() == 1;
-        // neither needs the other
-        let beside = gpu.fork()?;
-        let gathered = self.gather(gpu, &beside, 0, !alone);
-        let reset = self.reset(gpu, points);
-        gpu.join(&beside)?;
-        gathered.and(reset)?;
+        self.gather(gpu, 0, !alone)?;
         if alone {
             self.run_last(gpu, true)?;
         }

@@ -81,7 +81,7 @@ impl<T: Real> Worker<'_, T> {
         pyramid.set_points(job.frame.params.points);
         let packets = pyramid.coarse_packets(&coarse)?;
         pyramid.send_tiers(gpu, job.frame.tolerance, T::from_f64(job.frame.max_abs))?;
-        pyramid.gather(gpu, &gpu.stream, usize::MAX, false)?;
+        pyramid.gather(gpu, usize::MAX, false)?;
         pyramid.take_corners(gpu, false)?;
         let sent = pyramid.queue_packets(gpu, &packets)?;
         pyramid.check(gpu, &sent, &packets)?;

@@ -121,7 +121,7 @@ impl<T: Real> Worker<'_, T> {
         // SAFETY: reserved for the first corner array.
         unsafe { gpu.upload(pyramid.stages[1].source().address(gpu), corners)? };
         pyramid.send_tiers(gpu, input.tolerance, input.max_abs)?;
-        pyramid.gather(gpu, &gpu.stream, 1, false)?;
+        pyramid.gather(gpu, 1, false)?;
         pyramid.encode_corners(gpu, points)?;
         if first == 0 && sender.send(Ok(Part::Coarse(self.collect_corners()?))).is_err() {
             return Ok(());

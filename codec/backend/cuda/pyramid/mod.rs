@@ -39,7 +39,6 @@ use bands::Bands;
 use choosing::Choosing;
 use coder::Coder;
 use coding::Coding;
-use cudarc::driver::CudaStream;
 pub(super) use flat::{Flat, FlatPart};
 use groups::{Groups, Packing};
 pub(super) use host_decode::decode_frame;
@@ -246,7 +245,7 @@ impl<T: Real> Pyramid<T> {
 
     /// Queues the gathering of the tiers of the corner arrays. The corners' values are gathered as well, from the array of
     /// number `from`, for those after it. `with_last`: then the last array is quantized, as `run_last` does it.
-    fn gather(&mut self, gpu: &Gpu, stream: &CudaStream, from: usize, with_last: bool) -> Result<()> {
+    fn gather(&mut self, gpu: &Gpu, from: usize, with_last: bool) -> Result<()> {
         let mut arrays: [CornerArray; MOST_ARRAYS] = bytemuck::Zeroable::zeroed();
         let mut pieces = 0;
         for (k, (stage, array)) in self.stages[1..].iter_mut().zip(&mut arrays).enumerate() {
@@ -275,7 +274,7 @@ impl<T: Real> Pyramid<T> {
         };
         let name = if T::DTYPE == DType::F32 { "gather_corners_f32" } else { "gather_corners_f64" };
         // SAFETY: reserved just now, and by whoever filled the frame's tiers and the array that is read.
-        unsafe { gpu.launch_on(stream, name, pieces, CORNERS_PIECE, 0, &arguments) }
+        unsafe { gpu.launch(name, pieces, CORNERS_PIECE, 0, &arguments) }
     }
 
     /// Quantizes or rebuilds the last array in place. Its symbols are the first of the worklist.

@@ -117,6 +117,8 @@ impl<T: Real> Pyramid<T> {
                 ..tiles
             },
             groups: groups.arguments(gpu, &self.coding, T::BYTES),
+            part: part.number,
+            unused: 0,
         };
         let name = if T::DTYPE == DType::F32 { "pack_coarse_axis_32_f32" } else { "pack_coarse_axis_32_f64" };
         let grid = launch.grid(gpu, arguments.tiles.list_count);
