@@ -41,25 +41,56 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
             }
         });
     }
-    // Symbols to where their nodes will be.
+    // Symbols to where their nodes will be; of tiles whose symbols of step 0 are by places these alone, and what stands between them.
     __device__ __forceinline__ void load_symbols(u32 number) const {
         const i16 *symbols = a.q + tile(number).start;
-        const u16 *coded_at = a.coded_at + shape.coded_at;
         T *to = v + number * shape.places;
+        if (shape.by_place != BY_UNITS) {
+            typedef typename Base::template Together<16> Some;
+            const uint4 *from = (const uint4 *)(symbols + shape.by_place);
+#pragma unroll 4
+            for (u32 i = thread; i < shape.places / 8; i += GROUP) {
+                const uint4 eight = from[i];
+                const u32 words[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+                for (u32 first = 0; first < 8; first += Some::COUNT) {
+                    Some some;
+#pragma unroll
+                    for (u32 k = 0; k < Some::COUNT; k++) some.of[k] = (T)(i16)(words[(first + k) / 2] >> ((first + k) % 2 * 16));
+                    *(Some *)(to + 8 * i + first) = some;
+                }
+            }
+            return;
+        }
+        const u16 *coded_at = a.coded_at + shape.coded_at;
         // where there is no node, another symbol stands for it
         const u32 places = (dims[0] - 1) * plane_distance + (dims[1] - 1) * row_distance + dims[2];
-        // as many are under way
+        in_batches(places, [&](u32 i) { return coded_at[i]; }, [&](u32 i) { return symbols[i]; }, [&](u32 i, u32, i16 symbol) { to[i] = (T)symbol; });
+    }
+    // What that leaves out: the symbols of steps above 0, which stand before the others, by the lists of their nodes.
+    __device__ __forceinline__ void load_coarse_symbols(u32 number) const {
+        if (shape.by_place == BY_UNITS || this->steps < 2) return;
+        const i16 *symbols = a.q + tile(number).start;
+        T *to = v + number * shape.places;
+        const Step *first = a.steps + shape.first_step + 3, *last = a.steps + shape.first_step + 3 * this->steps - 1;
+        const Node *nodes = a.nodes + first->first;
+        const u32 count = last->first + last->count - first->first;
+        // place and number of a node are one word
+        in_batches(count, [&](u32 i) { return *(const u32 *)(nodes + i); }, [&](u32 two) { return symbols[two >> 16]; }, [&](u32, u32 two, i16 symbol) { to[two & 0xffff] = (T)symbol; });
+    }
+    // Calls put(i, a, b) with a = first(i), b = second(a), for i below `count`; several are under way at a time.
+    template <class F, class S, class P> __device__ __forceinline__ void in_batches(u32 count, F first, S second, P put) const {
         constexpr u32 BATCH = 8;
-        for (u32 first = thread; first < places; first += BATCH * GROUP) {
-            u32 coded[BATCH];
-            i16 symbol[BATCH];
+        for (u32 begin = thread; begin < count; begin += BATCH * GROUP) {
+            u32 one[BATCH];
+            i16 two[BATCH];
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) coded[k] = first + k * GROUP < places ? coded_at[first + k * GROUP] : 0;
+            for (u32 k = 0; k < BATCH; k++) one[k] = first(min(begin + k * GROUP, count - 1));
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) symbol[k] = symbols[coded[k]];
+            for (u32 k = 0; k < BATCH; k++) two[k] = second(one[k]);
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
-                if (first + k * GROUP < places) to[first + k * GROUP] = (T)symbol[k];
+                if (begin + k * GROUP < count) put(begin + k * GROUP, one[k], two[k]);
             }
         }
     }
@@ -134,6 +165,9 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         copies_arrived();
         sync();
         if (place != ~0u) v[place] = value;
+        if (!ENCODE) {
+            for (u32 number = 0; number < count; number++) load_coarse_symbols(number);
+        }
         sync();
         if (!this->is_known()) {
             for (u32 number = 0; number < count; number++) by_lists(number);

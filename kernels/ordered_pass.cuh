@@ -177,8 +177,8 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
             if (two.is_two) own[distance] = r[1];
         }
     }
-    // The thread's part of a pass. `kept`: other nodes are predicted from these, or they are the result.
-    template <u32 POINTS, bool TIERED> __device__ __forceinline__ void take(const Pass<T> &pass, bool kept) const {
+    // The thread's part of a pass. BY_PLACE: the numbers of symbols are places. `kept`: other nodes are predicted from these, or they are the result.
+    template <u32 POINTS, bool TIERED, bool BY_PLACE> __device__ __forceinline__ void take(const Pass<T> &pass, bool kept) const {
         // new nodes of a unit on a line
         constexpr u32 TURNS = 4;
         const u32 first = (thread >> pass.line_bits) * pass.length, end = min(first + pass.length, pass.fresh), lines = pass.lines, distance = pass.distance;
@@ -187,7 +187,8 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         const Stencil<T, POINTS> *const stencils = (const Stencil<T, POINTS> *)this->stencils() + pass.stencil + first;
         const u32 step = pass.step % 8;
         const Quantizer<T> only = pass.quantizer, *quantizers = quantizers_of(a, choice, step);
-        const u16 *const coded_at = a.coded_at + shape.coded_at + (pass.begin + first * distance);
+        const u32 begin = pass.begin + first * distance;
+        const u16 *const coded_at = a.coded_at + shape.coded_at + begin;
         const u64 *const starts = this->starts();
         u64 symbols_at = starts[0];
         i16 *symbols = a.q + symbols_at;
@@ -204,7 +205,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
                 const u32 of_row = other == 0 ? in_row : positions()[LONGEST + row], of_column = positions()[LONGEST * last + column];
                 block = tile * tier_count() + (of_row >> a.shift) * block_distance(other) + (of_column >> a.shift) * block_distance(last);
             }
-            T *own = v + tile * shape.places + pass.begin + first * distance + start;
+            T *own = v + tile * shape.places + begin + start;
             if (TILES > 1) symbols_at = starts[tile], symbols = a.q + symbols_at;
             keep_global(symbols);
             const u16 *coded = coded_at + start;
@@ -212,12 +213,15 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
             T near[POINTS + 1];
 #pragma unroll
             for (u32 k = 0; k + 1 < POINTS; k++) near[k] = own[stencil->offset[k]];
-            // the numbers of the first two nodes in a unit among the coded ones, asked for long before they are needed
-            u32 left = end - first, number = *coded, second = left > 1 ? coded[distance] : 0;
+            // the numbers of the first two nodes in a unit, asked for long before they are needed
+            u32 left = end - first, number, second, next = 0, next_second = 0;
+            if (BY_PLACE) number = shape.by_place + begin + start, second = number + distance;
+            else number = *coded, second = left > 1 ? coded[distance] : 0;
 #pragma unroll 1
             for (;;) {
-                const u32 next = left > TURNS ? *advance<TURNS>(coded, distance) : 0, next_second = left > TURNS + 1 ? *advance<TURNS + 1>(coded, distance) : 0;
-                const u32 apart = second - number;
+                if (!BY_PLACE && left > TURNS) next = *advance<TURNS>(coded, distance);
+                if (!BY_PLACE && left > TURNS + 1) next_second = *advance<TURNS + 1>(coded, distance);
+                const u32 apart = BY_PLACE ? distance : second - number;
 #pragma unroll
                 for (u32 turn = 0; turn < TURNS; turn += 2) {
                     Two two;
@@ -234,7 +238,8 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
                     if (left <= turn + 2) break;
                 }
                 if (left <= TURNS) break;
-                left -= TURNS, stencil += TURNS, coded = advance<TURNS>(coded, distance), number = next, second = next_second;
+                left -= TURNS, stencil += TURNS;
+                if (!BY_PLACE) coded = advance<TURNS>(coded, distance), number = next, second = next_second;
             }
             line += 1u << pass.line_bits;
         } while (line < lines);
@@ -247,7 +252,9 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
             const Pass<T> &pass = passes[number];
             if (alone && !pass.is_alone()) __syncthreads(), alone = false;
             if ((alone && thread >= 32) || pass.fresh == 0) continue;
-            take<POINTS, TIERED>(pass, number + 1 < passes_end || a.result);
+            const bool kept = number + 1 < passes_end || a.result;
+            if (number + 3 >= passes_end && shape.by_place != BY_UNITS) take<POINTS, TIERED, true>(pass, kept);
+            else take<POINTS, TIERED, false>(pass, kept);
             if (alone) __syncwarp();
             else sync();
         }
