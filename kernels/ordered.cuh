@@ -17,7 +17,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     using Base::shape;
     using Base::sync;
     using Base::thread;
-    using Base::tile;
+    using Base::tiles;
     using Base::v;
 
     // Calls f(place of its first node, y, x) for each column of nodes of a tile along axis 0.
@@ -28,22 +28,52 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         }
     }
     __device__ __forceinline__ void load_values(u32 number) const {
-        const Tile &tile = this->tile(number);
+        const Tile &tile = tiles[number];
         const u64 next = (u64)a.n[1] * a.n[2];
         const T *values = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1]) * a.n[2] + tile.at[2];
-        each_column([&](u32 place, u32 y, u32 x) {
-            const T *from = values + (u64)y * a.n[2] + x;
-            T *to = v + number * shape.places + place;
-#pragma unroll 4
-            for (u32 z = 0; z < dims[0]; z++, from += next, to += plane_distance) {
-                if (SPILLED) *to = *from;
-                else copy_ahead<sizeof(T)>(to, from);
+        T *const to_tile = v + number * shape.places;
+        if constexpr (GROUP == 32) {
+            each_column([&](u32 place, u32 y, u32 x) {
+                const T *from = values + (u64)y * a.n[2] + x;
+                T *to = to_tile + place;
+                for (u32 z = 0; z < dims[0]; z++, from += next, to += plane_distance) copy_ahead<sizeof(T)>(to, from);
+            });
+            return;
+        }
+        // Four planes of two rows are under way: less work than asynchronous copies of single values.
+        constexpr u32 ROWS = 2, PLANES = 4;
+        const u32 bits = bit_length(min(1u << bit_length(dims[2] - 1), GROUP)) - 1, rows = GROUP >> bits;
+        for (u32 x = thread & ((1u << bits) - 1); x < dims[2]; x += 1u << bits) {
+            const u32 of_x = offset(2, x);
+            for (u32 y = thread >> bits; y < dims[1]; y += ROWS * rows) {
+                u32 place[ROWS];
+                const T *from[ROWS];
+#pragma unroll
+                for (u32 i = 0; i < ROWS; i++) {
+                    const u32 row = min(y + i * rows, dims[1] - 1);
+                    place[i] = offset(1, row) + of_x, from[i] = values + (u64)row * a.n[2] + x;
+                }
+#pragma unroll 1
+                for (u32 z = 0; z < dims[0]; z += PLANES) {
+                    T some[ROWS][PLANES];
+                    const auto each = [&](auto f) {
+#pragma unroll
+                        for (u32 i = 0; i < ROWS; i++) {
+#pragma unroll
+                            for (u32 k = 0; k < PLANES; k++) {
+                                if (y + i * rows < dims[1] && z + k < dims[0]) f(i, k);
+                            }
+                        }
+                    };
+                    each([&](u32 i, u32 k) { some[i][k] = from[i][(z + k) * next]; });
+                    each([&](u32 i, u32 k) { to_tile[place[i] + (z + k) * plane_distance] = some[i][k]; });
+                }
             }
-        });
+        }
     }
     // Symbols to where their nodes will be; of tiles whose symbols of step 0 are by places these alone, and what stands between them.
     __device__ __forceinline__ void load_symbols(u32 number) const {
-        const i16 *symbols = a.q + tile(number).start;
+        const i16 *symbols = a.q + tiles[number].start;
         T *to = v + number * shape.places;
         if (shape.by_place != BY_UNITS) {
             typedef typename Base::template Together<16> Some;
@@ -70,7 +100,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     // What that leaves out: the symbols of steps above 0, which stand before the others, by the lists of their nodes.
     __device__ __forceinline__ void load_coarse_symbols(u32 number) const {
         if (shape.by_place == BY_UNITS || this->steps < 2) return;
-        const i16 *symbols = a.q + tile(number).start;
+        const i16 *symbols = a.q + tiles[number].start;
         T *to = v + number * shape.places;
         const Step *first = a.steps + shape.first_step + 3, *last = a.steps + shape.first_step + 3 * this->steps - 1;
         const Node *nodes = a.nodes + first->first;
@@ -95,7 +125,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         }
     }
     __device__ __forceinline__ void load_tiers(u32 number) const {
-        const Tile &tile = this->tile(number);
+        const Tile &tile = tiles[number];
         const u32 row = this->block_distance(1), plane = this->block_distance(0), all = this->tier_count();
         for (u32 i = thread; i < all; i += GROUP) {
             const u32 z = i / plane, y = i % plane / row, x = i % row;
@@ -106,7 +136,6 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     // Passes, stencils and positions.
     __device__ __forceinline__ void load_tables() const {
         if (thread < 3 * this->steps) passes[thread] = this->pass(thread);
-        if (thread < count) this->starts()[thread] = tile(thread).start;
         const u32 of_one = this->stencil_bytes(), bytes = this->stencil_count() * of_one;
         const char *from = (const char *)a.stencils[choice.points()] + (u64)shape.first_stencil * of_one;
         for (u32 i = 16 * thread; i < bytes; i += 16 * GROUP) {
@@ -126,7 +155,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         u32 corner[3], place = number * shape.places;
 #pragma unroll
         for (u32 axis = 0; axis < 3; axis++) {
-            corner[axis] = tile(number).at[axis] / a.side * 2 + end[axis];
+            corner[axis] = tiles[number].at[axis] / a.side * 2 + end[axis];
             place += offset(axis, end[axis] ? dims[axis] - 1 : 0);
         }
         value = a.corners[((u64)corner[0] * a.corner_n[1] + corner[1]) * a.corner_n[2] + corner[2]];
@@ -134,7 +163,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     }
     // Writes the part of a tile inside lo..hi.
     __device__ __forceinline__ void store_values(u32 number) const {
-        const Tile &tile = this->tile(number);
+        const Tile &tile = tiles[number];
         const u64 row = a.hi[2] - a.lo[2], next = row * (a.hi[1] - a.lo[1]);
         const u32 begin = max(a.lo[0], tile.at[0]), end = min(a.hi[0], tile.at[0] + dims[0]);
         each_column([&](u32 place, u32 y, u32 x) {
@@ -150,8 +179,8 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     __device__ void by_lists(u32 number) const {
         typedef TileWork<T, GROUP, ENCODE> Work;
         typename Work::Base memory(a, shape, thread, (char *)(v + number * shape.places), shape.places, 0);
-        memory.q = a.q + tile(number).start, memory.tiers = this->tiers() + number * this->tier_count();
-        Work(memory, tile(number)).sweep_steps();
+        memory.q = a.q + tiles[number].start, memory.tiers = this->tiers() + number * this->tier_count();
+        Work(memory, tiles[number]).sweep_steps();
     }
     __device__ __forceinline__ void run() const {
         for (u32 number = 0; number < count; number++) {

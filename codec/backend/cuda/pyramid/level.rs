@@ -64,7 +64,7 @@ impl TileSize {
     /// The same for the kernels of axis order, which have tables there instead of symbols, and as many such `tiles` together.
     pub fn ordered_bytes(&self, value: usize, tiers: bool, tiles: usize) -> usize {
         let of_tile = self.places * value + if tiers { self.tiers } else { 0 };
-        (tiles * of_tile + self.tables).next_multiple_of(16)
+        (tiles * of_tile + self.tables + TOGETHER * size_of::<Tile>()).next_multiple_of(16)
     }
 }
 
@@ -228,15 +228,15 @@ impl Gathering {
 const LONGEST: usize = 32;
 const TOGETHER: usize = 4;
 
-/// Bytes of the passes of a tile, of where the symbols of tiles begin, of its stencils of 6 points and of the positions of its axes' ranks, as
-/// ordered_pass.cuh lays them out.
+/// Bytes of the passes of a tile, of its stencils of 6 points and of the positions of its axes' ranks, as ordered_pass.cuh lays
+/// them out.
 fn tables_of_axis_order<T: Real>(tile: &TilePlan<T>) -> usize {
     if tile.dims.iter().any(|&nodes| nodes > LONGEST) {
         return 0;
     }
     let pass = (64 + 3 * T::BYTES).next_multiple_of(16);
     let stencils: usize = tile.axes.iter().flat_map(|axis| &axis.steps).map(|step| step.new.len()).sum();
-    3 * tile.steps * pass + 8 * TOGETHER + stencils * stencil_bytes::<T>(2) + 3 * LONGEST
+    3 * tile.steps * pass + stencils * stencil_bytes::<T>(2) + 3 * LONGEST
 }
 
 /// In place of a slot that does not exist.
