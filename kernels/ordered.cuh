@@ -6,6 +6,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     typedef OrderedTiles<T, GROUP, TILES, ENCODE, SPILLED> Base;
     using Base::a;
     using Base::Base;
+    using Base::by_place;
     using Base::choice;
     using Base::count;
     using Base::dims;
@@ -75,9 +76,9 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     __device__ __forceinline__ void load_symbols(u32 number) const {
         const i16 *symbols = a.q + tiles[number].start;
         T *to = v + number * shape.places;
-        if (shape.by_place != BY_UNITS) {
+        if (by_place != BY_UNITS) {
             typedef typename Base::template Together<16> Some;
-            const uint4 *from = (const uint4 *)(symbols + shape.by_place);
+            const uint4 *from = (const uint4 *)(symbols + by_place);
 #pragma unroll 4
             for (u32 i = thread; i < shape.places / 8; i += GROUP) {
                 const uint4 eight = from[i];
@@ -99,7 +100,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     }
     // What that leaves out: the symbols of steps above 0, which stand before the others, by the lists of their nodes.
     __device__ __forceinline__ void load_coarse_symbols(u32 number) const {
-        if (shape.by_place == BY_UNITS || this->steps < 2) return;
+        if (by_place == BY_UNITS || this->steps < 2) return;
         const i16 *symbols = a.q + tiles[number].start;
         T *to = v + number * shape.places;
         const Step *first = a.steps + shape.first_step + 3, *last = a.steps + shape.first_step + 3 * this->steps - 1;

@@ -16,11 +16,10 @@ template <class T> struct __align__(16) Pass {
     u32 row_set, row_end, row_distance, column_distance;
     // The place of the first new node of the first line, and from one to the next on a line; their first stencil.
     u32 begin, distance, stencil;
-    // The axis, and the step with 8 more where one warp does it.
+    // The axis, and the step with ALONE more where one warp does it.
     u16 axis, step;
     // Of the first tier.
     Quantizer<T> quantizer;
-    __device__ __forceinline__ bool is_alone() const { return step >= 8; }
 };
 
 // Up to TILES tiles of one shape whose chunks chose the same, and the GROUP threads that work on them.
@@ -32,15 +31,15 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         static constexpr u32 COUNT = BYTES / sizeof(T);
         T of[COUNT];
     };
-    // Steps with so many nodes at most go to one warp, which waits for no others. Nodes of an axis at most.
-    static constexpr u32 FEW = 128, LONGEST = 32;
+    // Steps with so many nodes at most go to one warp, which waits for no others. Nodes of an axis at most. More than all steps.
+    static constexpr u32 FEW = 128, LONGEST = 32, ALONE = 8;
     static_assert(TILES == 1 || 8 * TILES <= GROUP, "a thread a corner");
     const TileArguments<T> &a;
     const Tile *const tiles;
     const TileShape &shape;
     const Choice choice;
     const u32 thread;
-    const u32 dims[3], steps;
+    const u32 dims[3], steps, by_place;
     u32 count;
     // Values of one tile after the other, by place; decoding, symbols before their nodes are rebuilt.
     T *const v;
@@ -51,7 +50,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
 
     // Takes as many of `most` tiles from the first on as are alike and have room.
     __device__ OrderedTiles(const TileArguments<T> &a, const u32 *numbers, u32 most, char *memory, u32 thread)
-        : a(a), tiles(look_up(a, numbers, most, memory, thread)), shape(a.shapes[tiles->shape]), choice{a.choices[tiles->chunk]}, thread(thread), dims{shape.dims[0], shape.dims[1], shape.dims[2]}, steps(shape.steps),
+        : a(a), tiles(look_up(a, numbers, most, memory, thread)), shape(a.shapes[tiles->shape]), choice{a.choices[tiles->chunk]}, thread(thread), dims{shape.dims[0], shape.dims[1], shape.dims[2]}, steps(shape.steps), by_place(shape.by_place),
           count(1), v((T *)memory), passes(nullptr), row_distance(offset(1, dims[1] - 1)), plane_distance(offset(0, min(1u, dims[0] - 1))) {
         if (TILES > 1) {
             const u32 room = (a.tile_bytes - (u32)sizeof(Tile) * TILES - table_bytes()) / (shape.places * (u32)sizeof(T) + (a.tier_count > 1 ? tier_count() : 0));
@@ -115,7 +114,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         pass.row_set = row == 0 ? set(row) : 0, pass.row_end = row == 0 ? dims[0] - 1 : dims[1], pass.row_distance = distance(row), pass.column_distance = distance(column);
         // on the last two axes new nodes stand behind the old ones
         pass.begin = axis == 0 ? plane_distance << step : old * distance(axis), pass.distance = axis == 0 ? plane_distance << (step + 1) : distance(axis);
-        pass.stencil = a.steps[shape.first_step + 3 * step + axis].stencils, pass.axis = (u16)axis, pass.step = (u16)(step + (alone ? 8 : 0));
+        pass.stencil = a.steps[shape.first_step + 3 * step + axis].stencils, pass.axis = (u16)axis, pass.step = (u16)(step + (alone ? ALONE : 0));
         pass.quantizer = quantizers_of(a, choice, step)[0];
         return pass;
     }
@@ -184,17 +183,24 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
             if (two.is_two) own[distance] = r[1];
         }
     }
-    // The thread's part of a pass. BY_PLACE: the numbers of symbols are places. `kept`: other nodes are predicted from these, or they are the result.
-    template <u32 POINTS, bool TIERED, bool BY_PLACE> __device__ __forceinline__ void take(const Pass<T> &pass, bool kept) const {
+    // What a thread takes of a pass: its first line, and which of the new nodes of its lines.
+    struct Part {
+        u32 line, first, end;
+    };
+    __device__ __forceinline__ Part part(u32 axis, u32 parts, u32 line_bits, u32 length, u32 fresh) const {
+        const bool side_by_side = axis == 2;
+        const u32 number = side_by_side ? thread & ((1u << parts) - 1) : thread >> line_bits, first = number * length;
+        return {side_by_side ? thread >> parts : thread & ((1u << line_bits) - 1), first, min(first + length, fresh)};
+    }
+    // BY_PLACE: the numbers of symbols are places. `kept`: other nodes are predicted from these, or they are the result.
+    template <u32 POINTS, bool TIERED, bool BY_PLACE> __device__ __forceinline__ void take(const Pass<T> &pass, const Part &part, bool kept) const {
         // new nodes of a unit on a line
         constexpr u32 TURNS = 4;
-        const bool side_by_side = pass.axis == 2;
-        const u32 part = side_by_side ? thread & ((1u << pass.parts) - 1) : thread >> pass.line_bits;
-        const u32 first = part * pass.length, end = min(first + pass.length, pass.fresh), lines = pass.lines, distance = pass.distance;
-        u32 line = side_by_side ? thread >> pass.parts : thread & ((1u << pass.line_bits) - 1);
+        const u32 first = part.first, end = part.end, lines = pass.lines, distance = pass.distance;
+        u32 line = part.line;
         if (first >= end || line >= lines) return;
         const Stencil<T, POINTS> *const stencils = (const Stencil<T, POINTS> *)this->stencils() + pass.stencil + first;
-        const u32 step = pass.step % 8;
+        const u32 step = pass.step % ALONE;
         const Quantizer<T> only = pass.quantizer, *quantizers = quantizers_of(a, choice, step);
         const u32 begin = pass.begin + first * distance;
         const u16 *const coded_at = a.coded_at + shape.coded_at + begin;
@@ -223,7 +229,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
             for (u32 k = 0; k + 1 < POINTS; k++) near[k] = own[stencil->offset[k]];
             // the numbers of the first two nodes in a unit, asked for long before they are needed
             u32 left = end - first, number, second, next = 0, next_second = 0;
-            if (BY_PLACE) number = shape.by_place + begin + start, second = number + distance;
+            if (BY_PLACE) number = by_place + begin + start, second = number + distance;
             else number = *coded, second = left > 1 ? coded[distance] : 0;
 #pragma unroll 1
             for (;;) {
@@ -258,11 +264,15 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
 #pragma unroll 1
         for (u32 number = 0; number < passes_end; number++) {
             const Pass<T> &pass = passes[number];
-            if (alone && !pass.is_alone()) __syncthreads(), alone = false;
-            if ((alone && thread >= 32) || pass.fresh == 0) continue;
+            // at once, not one after the other where it is needed
+            u32 step = pass.step, axis = pass.axis, parts = pass.parts, line_bits = pass.line_bits, length = pass.length, fresh = pass.fresh;
+            keep(step), keep(axis), keep(parts), keep(line_bits), keep(length), keep(fresh);
+            if (alone && step < ALONE) __syncthreads(), alone = false;
+            if ((alone && thread >= 32) || fresh == 0) continue;
+            const Part own = part(axis, parts, line_bits, length, fresh);
             const bool kept = number + 1 < passes_end || a.result;
-            if (number + 3 >= passes_end && shape.by_place != BY_UNITS) take<POINTS, TIERED, true>(pass, kept);
-            else take<POINTS, TIERED, false>(pass, kept);
+            if (number + 3 >= passes_end && by_place != BY_UNITS) take<POINTS, TIERED, true>(pass, own, kept);
+            else take<POINTS, TIERED, false>(pass, own, kept);
             if (alone) __syncwarp();
             else sync();
         }
