@@ -6,6 +6,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     typedef OrderedTiles<T, GROUP, TILES, ENCODE, SPILLED> Base;
     using Base::a;
     using Base::Base;
+    using Base::by_place;
     using Base::choice;
     using Base::count;
     using Base::dims;
@@ -17,7 +18,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     using Base::shape;
     using Base::sync;
     using Base::thread;
-    using Base::tile;
+    using Base::tiles;
     using Base::v;
 
     // Calls f(place of its first node, y, x) for each column of nodes of a tile along axis 0.
@@ -28,43 +29,104 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         }
     }
     __device__ __forceinline__ void load_values(u32 number) const {
-        const Tile &tile = this->tile(number);
+        const Tile &tile = tiles[number];
         const u64 next = (u64)a.n[1] * a.n[2];
         const T *values = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1]) * a.n[2] + tile.at[2];
-        each_column([&](u32 place, u32 y, u32 x) {
-            const T *from = values + (u64)y * a.n[2] + x;
-            T *to = v + number * shape.places + place;
-#pragma unroll 4
-            for (u32 z = 0; z < dims[0]; z++, from += next, to += plane_distance) {
-                if (SPILLED) *to = *from;
-                else copy_ahead<sizeof(T)>(to, from);
+        T *const to_tile = v + number * shape.places;
+        if constexpr (GROUP == 32) {
+            each_column([&](u32 place, u32 y, u32 x) {
+                const T *from = values + (u64)y * a.n[2] + x;
+                T *to = to_tile + place;
+                for (u32 z = 0; z < dims[0]; z++, from += next, to += plane_distance) copy_ahead<sizeof(T)>(to, from);
+            });
+            return;
+        }
+        // Four planes of two rows are under way: less work than asynchronous copies of single values.
+        constexpr u32 ROWS = 2, PLANES = 4;
+        const u32 bits = bit_length(min(1u << bit_length(dims[2] - 1), GROUP)) - 1, rows = GROUP >> bits;
+        for (u32 x = thread & ((1u << bits) - 1); x < dims[2]; x += 1u << bits) {
+            const u32 of_x = offset(2, x);
+            for (u32 y = thread >> bits; y < dims[1]; y += ROWS * rows) {
+                u32 place[ROWS];
+                const T *from[ROWS];
+#pragma unroll
+                for (u32 i = 0; i < ROWS; i++) {
+                    const u32 row = min(y + i * rows, dims[1] - 1);
+                    place[i] = offset(1, row) + of_x, from[i] = values + (u64)row * a.n[2] + x;
+                }
+#pragma unroll 1
+                for (u32 z = 0; z < dims[0]; z += PLANES) {
+                    T some[ROWS][PLANES];
+                    const auto each = [&](auto f) {
+#pragma unroll
+                        for (u32 i = 0; i < ROWS; i++) {
+#pragma unroll
+                            for (u32 k = 0; k < PLANES; k++) {
+                                if (y + i * rows < dims[1] && z + k < dims[0]) f(i, k);
+                            }
+                        }
+                    };
+                    each([&](u32 i, u32 k) { some[i][k] = from[i][(z + k) * next]; });
+                    each([&](u32 i, u32 k) { to_tile[place[i] + (z + k) * plane_distance] = some[i][k]; });
+                }
             }
-        });
+        }
     }
-    // Symbols to where their nodes will be.
+    // Symbols to where their nodes will be; of tiles whose symbols of step 0 are by places these alone, and what stands between them.
     __device__ __forceinline__ void load_symbols(u32 number) const {
-        const i16 *symbols = a.q + tile(number).start;
-        const u16 *coded_at = a.coded_at + shape.coded_at;
+        const i16 *symbols = a.q + tiles[number].start;
         T *to = v + number * shape.places;
+        if (by_place != BY_UNITS) {
+            typedef typename Base::template Together<16> Some;
+            const uint4 *from = (const uint4 *)(symbols + by_place);
+#pragma unroll 4
+            for (u32 i = thread; i < shape.places / 8; i += GROUP) {
+                const uint4 eight = from[i];
+                const u32 words[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+                for (u32 first = 0; first < 8; first += Some::COUNT) {
+                    Some some;
+#pragma unroll
+                    for (u32 k = 0; k < Some::COUNT; k++) some.of[k] = (T)(i16)(words[(first + k) / 2] >> ((first + k) % 2 * 16));
+                    *(Some *)(to + 8 * i + first) = some;
+                }
+            }
+            return;
+        }
+        const u16 *coded_at = a.coded_at + shape.coded_at;
         // where there is no node, another symbol stands for it
         const u32 places = (dims[0] - 1) * plane_distance + (dims[1] - 1) * row_distance + dims[2];
-        // as many are under way
+        in_batches(places, [&](u32 i) { return coded_at[i]; }, [&](u32 i) { return symbols[i]; }, [&](u32 i, u32, i16 symbol) { to[i] = (T)symbol; });
+    }
+    // What that leaves out: the symbols of steps above 0, which stand before the others, by the lists of their nodes.
+    __device__ __forceinline__ void load_coarse_symbols(u32 number) const {
+        if (by_place == BY_UNITS || this->steps < 2) return;
+        const i16 *symbols = a.q + tiles[number].start;
+        T *to = v + number * shape.places;
+        const Step *first = a.steps + shape.first_step + 3, *last = a.steps + shape.first_step + 3 * this->steps - 1;
+        const Node *nodes = a.nodes + first->first;
+        const u32 count = last->first + last->count - first->first;
+        // place and number of a node are one word
+        in_batches(count, [&](u32 i) { return *(const u32 *)(nodes + i); }, [&](u32 two) { return symbols[two >> 16]; }, [&](u32, u32 two, i16 symbol) { to[two & 0xffff] = (T)symbol; });
+    }
+    // Calls put(i, a, b) with a = first(i), b = second(a), for i below `count`; several are under way at a time.
+    template <class F, class S, class P> __device__ __forceinline__ void in_batches(u32 count, F first, S second, P put) const {
         constexpr u32 BATCH = 8;
-        for (u32 first = thread; first < places; first += BATCH * GROUP) {
-            u32 coded[BATCH];
-            i16 symbol[BATCH];
+        for (u32 begin = thread; begin < count; begin += BATCH * GROUP) {
+            u32 one[BATCH];
+            i16 two[BATCH];
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) coded[k] = first + k * GROUP < places ? coded_at[first + k * GROUP] : 0;
+            for (u32 k = 0; k < BATCH; k++) one[k] = first(min(begin + k * GROUP, count - 1));
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) symbol[k] = symbols[coded[k]];
+            for (u32 k = 0; k < BATCH; k++) two[k] = second(one[k]);
 #pragma unroll
             for (u32 k = 0; k < BATCH; k++) {
-                if (first + k * GROUP < places) to[first + k * GROUP] = (T)symbol[k];
+                if (begin + k * GROUP < count) put(begin + k * GROUP, one[k], two[k]);
             }
         }
     }
     __device__ __forceinline__ void load_tiers(u32 number) const {
-        const Tile &tile = this->tile(number);
+        const Tile &tile = tiles[number];
         const u32 row = this->block_distance(1), plane = this->block_distance(0), all = this->tier_count();
         for (u32 i = thread; i < all; i += GROUP) {
             const u32 z = i / plane, y = i % plane / row, x = i % row;
@@ -75,7 +137,6 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     // Passes, stencils and positions.
     __device__ __forceinline__ void load_tables() const {
         if (thread < 3 * this->steps) passes[thread] = this->pass(thread);
-        if (thread < count) this->starts()[thread] = tile(thread).start;
         const u32 of_one = this->stencil_bytes(), bytes = this->stencil_count() * of_one;
         const char *from = (const char *)a.stencils[choice.points()] + (u64)shape.first_stencil * of_one;
         for (u32 i = 16 * thread; i < bytes; i += 16 * GROUP) {
@@ -95,7 +156,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         u32 corner[3], place = number * shape.places;
 #pragma unroll
         for (u32 axis = 0; axis < 3; axis++) {
-            corner[axis] = tile(number).at[axis] / a.side * 2 + end[axis];
+            corner[axis] = tiles[number].at[axis] / a.side * 2 + end[axis];
             place += offset(axis, end[axis] ? dims[axis] - 1 : 0);
         }
         value = a.corners[((u64)corner[0] * a.corner_n[1] + corner[1]) * a.corner_n[2] + corner[2]];
@@ -103,7 +164,7 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     }
     // Writes the part of a tile inside lo..hi.
     __device__ __forceinline__ void store_values(u32 number) const {
-        const Tile &tile = this->tile(number);
+        const Tile &tile = tiles[number];
         const u64 row = a.hi[2] - a.lo[2], next = row * (a.hi[1] - a.lo[1]);
         const u32 begin = max(a.lo[0], tile.at[0]), end = min(a.hi[0], tile.at[0] + dims[0]);
         each_column([&](u32 place, u32 y, u32 x) {
@@ -119,8 +180,8 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     __device__ void by_lists(u32 number) const {
         typedef TileWork<T, GROUP, ENCODE> Work;
         typename Work::Base memory(a, shape, thread, (char *)(v + number * shape.places), shape.places, 0);
-        memory.q = a.q + tile(number).start, memory.tiers = this->tiers() + number * this->tier_count();
-        Work(memory, tile(number)).sweep_steps();
+        memory.q = a.q + tiles[number].start, memory.tiers = this->tiers() + number * this->tier_count();
+        Work(memory, tiles[number]).sweep_steps();
     }
     __device__ __forceinline__ void run() const {
         for (u32 number = 0; number < count; number++) {
@@ -134,6 +195,9 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         copies_arrived();
         sync();
         if (place != ~0u) v[place] = value;
+        if (!ENCODE) {
+            for (u32 number = 0; number < count; number++) load_coarse_symbols(number);
+        }
         sync();
         if (!this->is_known()) {
             for (u32 number = 0; number < count; number++) by_lists(number);

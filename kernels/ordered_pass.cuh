@@ -9,17 +9,17 @@ template <class T> struct __align__(16) Pass {
     // Of all tiles; rows of one.
     u32 lines, rows, columns;
     float of_row, of_tile;
-    // 2^line_bits threads take a part of each line, of `length` of its `fresh` new nodes.
-    u32 line_bits, length, fresh;
+    // 2^parts threads share a line, each takes up to `length` of its `fresh` new nodes; 2^line_bits lines at a time.
+    u16 parts, line_bits;
+    u32 length, fresh;
     // Rows of nodes that are in order in the tile's memory, and not by rank, are every 2^row_set-th and the last.
     u32 row_set, row_end, row_distance, column_distance;
     // The place of the first new node of the first line, and from one to the next on a line; their first stencil.
     u32 begin, distance, stencil;
-    // The axis, and the step with 8 more where one warp does it.
+    // The axis, and the step with ALONE more where one warp does it.
     u16 axis, step;
     // Of the first tier.
     Quantizer<T> quantizer;
-    __device__ __forceinline__ bool is_alone() const { return step >= 8; }
 };
 
 // Up to TILES tiles of one shape whose chunks chose the same, and the GROUP threads that work on them.
@@ -31,16 +31,15 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         static constexpr u32 COUNT = BYTES / sizeof(T);
         T of[COUNT];
     };
-    // Steps with so many nodes at most go to one warp, which waits for no others. Nodes of an axis at most.
-    static constexpr u32 FEW = 128, LONGEST = 32;
+    // Steps with so many nodes at most go to one warp, which waits for no others. Nodes of an axis at most. More than all steps.
+    static constexpr u32 FEW = 128, LONGEST = 32, ALONE = 8;
     static_assert(TILES == 1 || 8 * TILES <= GROUP, "a thread a corner");
     const TileArguments<T> &a;
+    const Tile *const tiles;
     const TileShape &shape;
-    // Their numbers, how many, and what the first one's chunk chose.
-    const u32 *const numbers;
     const Choice choice;
     const u32 thread;
-    const u32 dims[3], steps;
+    const u32 dims[3], steps, by_place;
     u32 count;
     // Values of one tile after the other, by place; decoding, symbols before their nodes are rebuilt.
     T *const v;
@@ -51,26 +50,31 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
 
     // Takes as many of `most` tiles from the first on as are alike and have room.
     __device__ OrderedTiles(const TileArguments<T> &a, const u32 *numbers, u32 most, char *memory, u32 thread)
-        : a(a), shape(a.shapes[a.tiles[*numbers].shape]), numbers(numbers), choice(choice_of(0)), thread(thread), dims{shape.dims[0], shape.dims[1], shape.dims[2]}, steps(shape.steps),
+        : a(a), tiles(look_up(a, numbers, most, memory, thread)), shape(a.shapes[tiles->shape]), choice{a.choices[tiles->chunk]}, thread(thread), dims{shape.dims[0], shape.dims[1], shape.dims[2]}, steps(shape.steps), by_place(shape.by_place),
           count(1), v((T *)memory), passes(nullptr), row_distance(offset(1, dims[1] - 1)), plane_distance(offset(0, min(1u, dims[0] - 1))) {
         if (TILES > 1) {
-            const u32 room = (a.tile_bytes - table_bytes()) / (shape.places * (u32)sizeof(T) + (a.tier_count > 1 ? tier_count() : 0));
+            const u32 room = (a.tile_bytes - (u32)sizeof(Tile) * TILES - table_bytes()) / (shape.places * (u32)sizeof(T) + (a.tier_count > 1 ? tier_count() : 0));
             // a lane a tile
-            const u32 alike = __ballot_sync(FULL, thread < most && tile(thread).shape == tile(0).shape && choice_of(thread).byte == choice.byte);
+            const u32 alike = __ballot_sync(FULL, thread < most && tiles[thread].shape == tiles->shape && a.choices[tiles[thread].chunk] == choice.byte);
             count = min(min(room, TILES), (u32)__ffs((i32)~alike) - 1);
         }
         passes = (Pass<T> *)(v + count * shape.places);
     }
-    __device__ __forceinline__ const Tile &tile(u32 number) const { return a.tiles[numbers[number]]; }
-    __device__ __forceinline__ Choice choice_of(u32 number) const { return {a.choices[tile(number).chunk]}; }
+    // Several tiles are copied to the end of the group's memory.
+    static __device__ __forceinline__ const Tile *look_up(const TileArguments<T> &a, const u32 *numbers, u32 most, char *memory, u32 thread) {
+        if (TILES == 1) return a.tiles + *numbers;
+        Tile *tiles = (Tile *)(memory + a.tile_bytes) - TILES;
+        if (thread < most) tiles[thread] = a.tiles[numbers[thread]];
+        __syncwarp();
+        return tiles;
+    }
     static __device__ __forceinline__ void sync() {
         if (GROUP == 32) __syncwarp();
         else __syncthreads();
     }
-    // Memory behind the values: the passes, where the symbols of each tile begin, stencils for as many points as was chosen, the position of each rank of an axis,
+    // Memory behind the values: the passes, stencils for as many points as was chosen, the position of each rank of an axis,
     // tiers of the tolerance blocks.
-    __device__ __forceinline__ u64 *starts() const { return (u64 *)(passes + 3 * steps); }
-    __device__ __forceinline__ char *stencils() const { return (char *)(starts() + (TILES + 1) / 2 * 2); }
+    __device__ __forceinline__ char *stencils() const { return (char *)(passes + 3 * steps); }
     __device__ __forceinline__ u32 stencil_bytes() const { return choice.points() == 0 ? sizeof(Stencil<T, 2>) : choice.points() == 1 ? sizeof(Stencil<T, 4>) : sizeof(Stencil<T, 6>); }
     __device__ __forceinline__ u32 stencil_count() const { return max(dims[0], 2u) + max(dims[1], 2u) + max(dims[2], 2u) - 6; }
     __device__ __forceinline__ u8 *positions() const { return (u8 *)stencils() + stencil_count() * stencil_bytes(); }
@@ -101,14 +105,16 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         Pass<T> pass;
         pass.rows = size(row, set(row)), pass.columns = size(column, set(column)), pass.lines = pass.rows * pass.columns * count;
         pass.of_row = reciprocal((float)pass.columns), pass.of_tile = reciprocal((float)pass.rows);
-        pass.fresh = size(axis, step) - old, pass.line_bits = min(bit_length(pass.lines - 1), bits);
-        // a part begins where a unit does
-        const u32 parts = bits - pass.line_bits;
+        pass.fresh = size(axis, step) - old;
+        // As many threads for a line as there are idle ones; on the last axis one for each unit, side by side, since neighbours' symbols are too. A part begins where
+        // a unit does.
+        const u32 units = bit_length((pass.fresh + 3) / 4 - (pass.fresh > 0)), parts = min(bits, axis == 2 ? units : bits - min(bit_length(pass.lines - 1), bits));
+        pass.parts = (u16)parts, pass.line_bits = (u16)(bits - parts);
         pass.length = ((pass.fresh + (1u << parts) - 1) >> parts) + 3 & ~3u;
         pass.row_set = row == 0 ? set(row) : 0, pass.row_end = row == 0 ? dims[0] - 1 : dims[1], pass.row_distance = distance(row), pass.column_distance = distance(column);
         // on the last two axes new nodes stand behind the old ones
         pass.begin = axis == 0 ? plane_distance << step : old * distance(axis), pass.distance = axis == 0 ? plane_distance << (step + 1) : distance(axis);
-        pass.stencil = a.steps[shape.first_step + 3 * step + axis].stencils, pass.axis = (u16)axis, pass.step = (u16)(step + (alone ? 8 : 0));
+        pass.stencil = a.steps[shape.first_step + 3 * step + axis].stencils, pass.axis = (u16)axis, pass.step = (u16)(step + (alone ? ALONE : 0));
         pass.quantizer = quantizers_of(a, choice, step)[0];
         return pass;
     }
@@ -177,19 +183,28 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
             if (two.is_two) own[distance] = r[1];
         }
     }
-    // The thread's part of a pass. `kept`: other nodes are predicted from these, or they are the result.
-    template <u32 POINTS, bool TIERED> __device__ __forceinline__ void take(const Pass<T> &pass, bool kept) const {
+    // What a thread takes of a pass: its first line, and which of the new nodes of its lines.
+    struct Part {
+        u32 line, first, end;
+    };
+    __device__ __forceinline__ Part part(u32 axis, u32 parts, u32 line_bits, u32 length, u32 fresh) const {
+        const bool side_by_side = axis == 2;
+        const u32 number = side_by_side ? thread & ((1u << parts) - 1) : thread >> line_bits, first = number * length;
+        return {side_by_side ? thread >> parts : thread & ((1u << line_bits) - 1), first, min(first + length, fresh)};
+    }
+    // BY_PLACE: the numbers of symbols are places. `kept`: other nodes are predicted from these, or they are the result.
+    template <u32 POINTS, bool TIERED, bool BY_PLACE> __device__ __forceinline__ void take(const Pass<T> &pass, const Part &part, bool kept) const {
         // new nodes of a unit on a line
         constexpr u32 TURNS = 4;
-        const u32 first = (thread >> pass.line_bits) * pass.length, end = min(first + pass.length, pass.fresh), lines = pass.lines, distance = pass.distance;
-        u32 line = thread & ((1u << pass.line_bits) - 1);
+        const u32 first = part.first, end = part.end, lines = pass.lines, distance = pass.distance;
+        u32 line = part.line;
         if (first >= end || line >= lines) return;
         const Stencil<T, POINTS> *const stencils = (const Stencil<T, POINTS> *)this->stencils() + pass.stencil + first;
-        const u32 step = pass.step % 8;
+        const u32 step = pass.step % ALONE;
         const Quantizer<T> only = pass.quantizer, *quantizers = quantizers_of(a, choice, step);
-        const u16 *const coded_at = a.coded_at + shape.coded_at + (pass.begin + first * distance);
-        const u64 *const starts = this->starts();
-        u64 symbols_at = starts[0];
+        const u32 begin = pass.begin + first * distance;
+        const u16 *const coded_at = a.coded_at + shape.coded_at + begin;
+        u64 symbols_at = tiles->start;
         i16 *symbols = a.q + symbols_at;
 #pragma unroll 1
         do {
@@ -204,20 +219,23 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
                 const u32 of_row = other == 0 ? in_row : positions()[LONGEST + row], of_column = positions()[LONGEST * last + column];
                 block = tile * tier_count() + (of_row >> a.shift) * block_distance(other) + (of_column >> a.shift) * block_distance(last);
             }
-            T *own = v + tile * shape.places + pass.begin + first * distance + start;
-            if (TILES > 1) symbols_at = starts[tile], symbols = a.q + symbols_at;
+            T *own = v + tile * shape.places + begin + start;
+            if (TILES > 1) symbols_at = tiles[tile].start, symbols = a.q + symbols_at;
             keep_global(symbols);
             const u16 *coded = coded_at + start;
             const Stencil<T, POINTS> *stencil = stencils;
             T near[POINTS + 1];
 #pragma unroll
             for (u32 k = 0; k + 1 < POINTS; k++) near[k] = own[stencil->offset[k]];
-            // the numbers of the first two nodes in a unit among the coded ones, asked for long before they are needed
-            u32 left = end - first, number = *coded, second = left > 1 ? coded[distance] : 0;
+            // the numbers of the first two nodes in a unit, asked for long before they are needed
+            u32 left = end - first, number, second, next = 0, next_second = 0;
+            if (BY_PLACE) number = by_place + begin + start, second = number + distance;
+            else number = *coded, second = left > 1 ? coded[distance] : 0;
 #pragma unroll 1
             for (;;) {
-                const u32 next = left > TURNS ? *advance<TURNS>(coded, distance) : 0, next_second = left > TURNS + 1 ? *advance<TURNS + 1>(coded, distance) : 0;
-                const u32 apart = second - number;
+                if (!BY_PLACE && left > TURNS) next = *advance<TURNS>(coded, distance);
+                if (!BY_PLACE && left > TURNS + 1) next_second = *advance<TURNS + 1>(coded, distance);
+                const u32 apart = BY_PLACE ? distance : second - number;
 #pragma unroll
                 for (u32 turn = 0; turn < TURNS; turn += 2) {
                     Two two;
@@ -234,7 +252,8 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
                     if (left <= turn + 2) break;
                 }
                 if (left <= TURNS) break;
-                left -= TURNS, stencil += TURNS, coded = advance<TURNS>(coded, distance), number = next, second = next_second;
+                left -= TURNS, stencil += TURNS;
+                if (!BY_PLACE) coded = advance<TURNS>(coded, distance), number = next, second = next_second;
             }
             line += 1u << pass.line_bits;
         } while (line < lines);
@@ -245,9 +264,15 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
 #pragma unroll 1
         for (u32 number = 0; number < passes_end; number++) {
             const Pass<T> &pass = passes[number];
-            if (alone && !pass.is_alone()) __syncthreads(), alone = false;
-            if ((alone && thread >= 32) || pass.fresh == 0) continue;
-            take<POINTS, TIERED>(pass, number + 1 < passes_end || a.result);
+            // at once, not one after the other where it is needed
+            u32 step = pass.step, axis = pass.axis, parts = pass.parts, line_bits = pass.line_bits, length = pass.length, fresh = pass.fresh;
+            keep(step), keep(axis), keep(parts), keep(line_bits), keep(length), keep(fresh);
+            if (alone && step < ALONE) __syncthreads(), alone = false;
+            if ((alone && thread >= 32) || fresh == 0) continue;
+            const Part own = part(axis, parts, line_bits, length, fresh);
+            const bool kept = number + 1 < passes_end || a.result;
+            if (number + 3 >= passes_end && by_place != BY_UNITS) take<POINTS, TIERED, true>(pass, own, kept);
+            else take<POINTS, TIERED, false>(pass, own, kept);
             if (alone) __syncwarp();
             else sync();
         }

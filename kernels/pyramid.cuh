@@ -52,11 +52,15 @@ struct TileShape {
     // Entries of the tables below: the first Step of step s is number first_step + 3 s; the first stencil; the coded node at each place;
     // the offset of each position of an axis.
     u32 first_step, first_stencil, coded_at, offsets[3];
+    // The first symbol of step 0 where these are in the order of the tile's memory, with its gaps; else BY_UNITS.
+    u32 by_place;
     // Nodes of each axis that belong to the corner array, 1 or 2.
     u32 ends[3];
     // Elements of the tile's memory.
     u32 places;
 };
+
+constexpr u32 BY_UNITS = 0xffffffff;
 
 // The stencil of one new node: weights of the POINTS nodes around it (0 beyond the ends), their offsets from its own place, and flags.
 template <class T, u32 POINTS> struct __align__(16) Stencil {

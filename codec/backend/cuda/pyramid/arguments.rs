@@ -41,6 +41,7 @@ device_struct! {
         pub first_stencil: u32,
         pub coded_at: u32,
         pub offsets: [u32; 3],
+        pub by_place: u32,
         pub ends: [u32; 3],
         pub places: u32,
     }

@@ -1,8 +1,6 @@
 //! The groups coder's tables of tile shapes.
 
 use super::arguments::{GroupShape, RunLane, ShapeStream};
-use super::tables::Spacing;
-use crate::entropy::class::symbols::TileLayout;
 use crate::entropy::groups::geometry::{GROUP, NO_NODE, RUN, TileGroups};
 
 /// Bits of a group at most: its size, and eight magnitudes with signs. A run has one more.
@@ -21,16 +19,13 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// `streams`: by walk. `layout`: of the tile.
-    pub fn add(&mut self, layout: &TileLayout, streams: [&TileGroups; 2]) {
-        let starts = layout.units.iter().zip(Spacing::Steps.starts(&layout.units));
-        let places: Vec<u16> =
-            starts.flat_map(|(unit, start)| (0..unit.len).map(move |i| (start + i) as u16)).collect();
+    /// `streams`: by walk. `places`: of its nodes among its symbols.
+    pub fn add(&mut self, places: &[u16], streams: [&TileGroups; 2]) {
         let mut shape = GroupShape { first_stream: [0; 2], streams: streams.map(|groups| groups.streams() as u32) };
         let mut words = 0;
         for (first, groups) in shape.first_stream.iter_mut().zip(streams) {
             *first = self.streams.len() as u32;
-            words = words.max(self.add_streams(groups, &places));
+            words = words.max(self.add_streams(groups, places));
         }
         self.shapes.push(shape);
         self.slot_words.push(words);

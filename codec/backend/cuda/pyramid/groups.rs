@@ -8,10 +8,11 @@ use super::class_arguments::Chunk;
 use super::coding::Coding;
 use super::group_shapes::Tables;
 use super::level::{NO_TILE, Worklist};
+use super::tables::{Numbers, Spacing};
 use super::whole::WholePart;
 use super::{Pyramid, Stage, Work};
 use crate::entropy::groups::geometry::TileGroups;
-use crate::transform::pyramid::{Real, last};
+use crate::transform::pyramid::Real;
 use crate::{Error, Result};
 use cudarc::driver::CudaStream;
 use std::ops::Range;
@@ -104,12 +105,14 @@ impl Groups {
                 Some(plan) => {
                     for tile in plan.tile_plans() {
                         let streams = [0, 1].map(|walk| tile.groups(Some(walk)));
-                        tables.add(&tile.layout, streams.each_ref());
+                        let numbers = Numbers::new(plan, tile, Spacing::Steps);
+                        tables.add(&numbers.of_node, streams.each_ref());
                     }
                 }
                 None => {
                     let streams = TileGroups::without_bands(stage.len());
-                    tables.add(&last::layout::<T>(stage.len()).shapes[0], [&streams; 2]);
+                    let numbers: Vec<u16> = (0..stage.len() as u16).collect();
+                    tables.add(&numbers, [&streams; 2]);
                 }
             }
         }

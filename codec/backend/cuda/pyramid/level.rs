@@ -5,7 +5,7 @@ use super::super::gpu::Gpu;
 use super::arguments::{Tile, TileShape};
 use super::blob::Blob;
 use super::class_arguments::{Chunk, Unit};
-use super::tables::{Spacing, Tables, stencil_bytes};
+use super::tables::{Numbers, Spacing, Tables, stencil_bytes};
 use crate::entropy::class::slots::Slots;
 use crate::entropy::class::symbols::{self, ChunkLayout, TileLayout};
 use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
@@ -64,7 +64,7 @@ impl TileSize {
     /// The same for the kernels of axis order, which have tables there instead of symbols, and as many such `tiles` together.
     pub fn ordered_bytes(&self, value: usize, tiers: bool, tiles: usize) -> usize {
         let of_tile = self.places * value + if tiers { self.tiers } else { 0 };
-        (tiles * of_tile + self.tables).next_multiple_of(16)
+        (tiles * of_tile + self.tables + TOGETHER * size_of::<Tile>()).next_multiple_of(16)
     }
 }
 
@@ -75,6 +75,8 @@ pub struct Level {
     pub first_shape: u32,
     /// Units of each shape.
     shape_units: Vec<u32>,
+    /// Of each shape: from the symbols of such a tile to those of the next.
+    spacings: Vec<u32>,
     /// Of each shape.
     sizes: Vec<TileSize>,
     /// The whole tiles of a frame with three axes, when there are kernels for them.
@@ -123,7 +125,7 @@ impl Gathering {
         let first = self.tables.shapes.len();
         let block = if plan.array.is_frame() { 8 } else { 1 };
         for tile in plan.tile_plans() {
-            self.tables.add(tile, block, 0);
+            self.tables.add(tile, &Numbers::new(plan, tile, self.tables.spacing), block, 0);
         }
         let shapes = &self.tables.shapes[first..];
         let size = |(tile, shape): (&TilePlan<T>, &TileShape)| TileSize {
@@ -135,7 +137,9 @@ impl Gathering {
             tables: tables_of_axis_order(tile),
         };
         let sizes = plan.tile_plans().iter().zip(shapes).map(size).collect();
-        let mut level = Level { sizes, ..self.add_units(&plan.chunk(&plan.array.chunk_box(0)).layout) };
+        let spacing = self.tables.spacing;
+        let spacings = plan.tile_plans().iter().map(|tile| Numbers::new(plan, tile, spacing).tile(spacing)).collect();
+        let mut level = Level { sizes, spacings, ..self.add_units(&plan.chunk(&plan.array.chunk_box(0)).layout) };
         level.whole = self.add_whole(plan, first);
         level
     }
@@ -147,7 +151,8 @@ impl Gathering {
             return None;
         }
         let index = plan.tile_plans().iter().position(|tile| tile.dims == [side; 3])?;
-        self.tables.add(&plan.tile_plans()[index], 8, 1);
+        let tile = &plan.tile_plans()[index];
+        self.tables.add(tile, &Numbers::new(plan, tile, self.tables.spacing), 8, 1);
         // it has no units of its own
         self.unit_ends.push(self.units.len() as u32);
         self.shape_nodes.push(0);
@@ -223,15 +228,15 @@ impl Gathering {
 const LONGEST: usize = 32;
 const TOGETHER: usize = 4;
 
-/// Bytes of the passes of a tile, of where the symbols of tiles begin, of its stencils of 6 points and of the positions of its axes' ranks, as
-/// ordered_pass.cuh lays them out.
+/// Bytes of the passes of a tile, of its stencils of 6 points and of the positions of its axes' ranks, as ordered_pass.cuh lays
+/// them out.
 fn tables_of_axis_order<T: Real>(tile: &TilePlan<T>) -> usize {
     if tile.dims.iter().any(|&nodes| nodes > LONGEST) {
         return 0;
     }
     let pass = (64 + 3 * T::BYTES).next_multiple_of(16);
     let stencils: usize = tile.axes.iter().flat_map(|axis| &axis.steps).map(|step| step.new.len()).sum();
-    3 * tile.steps * pass + 8 * TOGETHER + stencils * stencil_bytes::<T>(2) + 3 * LONGEST
+    3 * tile.steps * pass + stencils * stencil_bytes::<T>(2) + 3 * LONGEST
 }
 
 /// In place of a slot that does not exist.
@@ -280,7 +285,7 @@ impl Worklist {
             let tile = self.tiles.len();
             for spot in &shape.spots {
                 let at = std::array::from_fn(|a| (region.lo[a] + spot.lo[a]) as u32);
-                self.add_tile(level, at, spot.plan, self.spacing.tile(&plan.tile(spot).layout.units));
+                self.add_tile(level, at, spot.plan, level.spacings[spot.plan]);
             }
             self.add_chunk(tile, shape.layout.nodes);
         }

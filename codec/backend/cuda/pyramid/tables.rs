@@ -3,7 +3,7 @@
 use super::arguments::{Node, Step, TileShape};
 use crate::entropy::class::symbols::Unit;
 use crate::transform::pyramid::Real;
-use crate::transform::pyramid::plan::TilePlan;
+use crate::transform::pyramid::plan::{ArrayPlan, TilePlan};
 use crate::transform::pyramid::stencil::{AxisStep, POINTS, Stencil};
 
 /// Symbols in 16 bytes: how many the kernels move at a time.
@@ -20,7 +20,8 @@ pub enum Spacing {
     /// Each unit starts where 16 bytes do: for the class coder.
     #[default]
     Units,
-    /// Those of steps above 0 without gaps, then each unit of step 0 where 16 bytes start: for the groups coder.
+    /// Those of steps above 0 without gaps, then those of step 0, each unit where 16 bytes start or by places in the tile's memory:
+    /// for the groups coder.
     Steps,
     /// Units without gaps, tiles [`TILE_SYMBOLS`] apart: for the planes coder.
     Tiles,
@@ -46,7 +47,7 @@ impl Spacing {
             Some(start)
         })
     }
-    /// From the symbols of a tile to those of the next.
+    /// From the symbols of a tile to those of the next, where those of step 0 are in the order of units.
     pub fn tile(self, units: &[Unit]) -> u32 {
         let ends = units.iter().zip(self.starts(units)).map(|(unit, start)| start + unit.len);
         match self {
@@ -58,6 +59,84 @@ impl Spacing {
     pub fn one_unit(self, nodes: u32) -> u32 {
         if self == Spacing::Tiles { TILE_SYMBOLS } else { padded(nodes) }
     }
+}
+
+/// In place of the first symbol of step 0 that has a place's number: these are in the order of units.
+pub const BY_UNITS: u32 = u32::MAX;
+
+/// Where the nodes of S(set) of a tile stand in its memory.
+struct Places {
+    /// Of each position of an axis; 0 for those that are not in the set.
+    offsets: [Vec<u16>; 3],
+    /// From a plane to the next.
+    plane: usize,
+    /// Elements of the memory.
+    count: usize,
+}
+
+impl Places {
+    fn new<T: Real>(plan: &TilePlan<T>, set: usize) -> Self {
+        let members: [Vec<u32>; 3] = plan.axes.each_ref().map(|axis| axis.set(set).collect());
+        let [nz, ny, nx] = members.each_ref().map(Vec::len);
+        // an odd distance between rows keeps a column in different banks
+        let stride_y = nx | 1;
+        let padding = if set == 0 { PLANE_PADDING } else { 0 };
+        let strides = [ny * stride_y + padding, stride_y, 1];
+        let offsets = std::array::from_fn(|axis: usize| {
+            let steps = &plan.axes[axis].steps;
+            let ranks = ranks(&members[axis], &steps[set.min(steps.len())..], set > 0 || axis > 0);
+            let mut offsets = vec![0; plan.dims[axis]];
+            for (&position, rank) in members[axis].iter().zip(ranks) {
+                offsets[position as usize] = (rank * strides[axis]) as u16;
+            }
+            offsets
+        });
+        let count = (nz - 1) * strides[0] + (ny - 1) * stride_y + nx;
+        Self { offsets, plane: strides[0], count }
+    }
+    fn of(&self, at: [usize; 3]) -> u16 {
+        (0..3).map(|axis| self.offsets[axis][at[axis]]).sum()
+    }
+}
+
+/// The numbers of a tile's symbols, in coding order.
+pub struct Numbers {
+    pub of_node: Vec<u16>,
+    /// The first symbol of step 0 where these are by places, else [`BY_UNITS`].
+    pub by_place: u32,
+    /// One more than the last.
+    pub end: u32,
+}
+
+impl Numbers {
+    /// Of a tile of an array.
+    pub fn new<T: Real>(array: &ArrayPlan<T>, plan: &TilePlan<T>, spacing: Spacing) -> Self {
+        let units = &plan.layout.units;
+        let numbers = units.iter().zip(spacing.starts(units)).flat_map(|(u, start)| start..start + u.len);
+        let mut of_node: Vec<_> = numbers.map(|number| number as u16).collect();
+        let end = of_node.last().map_or(0, |&number| number as u32 + 1);
+        // whole tiles have kernels that know the order of units; corner arrays' tiles are few
+        if spacing != Spacing::Steps || !array.array.is_frame() || plan.dims == [array.array.sides().tile; 3] {
+            return Self { of_node, by_place: BY_UNITS, end };
+        }
+        let places = Places::new(plan, 0);
+        let first = units.iter().filter(|unit| unit.step > 0).map(|unit| unit.len).sum::<u32>();
+        let by_place = padded(first);
+        for (number, &position) in of_node.iter_mut().zip(&plan.order).skip(first as usize) {
+            *number = by_place as u16 + places.of(at(plan, position));
+        }
+        Self { of_node, by_place, end: by_place + places.count as u32 }
+    }
+    /// From the symbols of a tile to those of the next.
+    pub fn tile(&self, spacing: Spacing) -> u32 {
+        if spacing == Spacing::Tiles { TILE_SYMBOLS } else { padded(self.end) }
+    }
+}
+
+/// The position on each axis of a raster position.
+fn at<T>(plan: &TilePlan<T>, position: u32) -> [usize; 3] {
+    let ([_, ny, nx], position) = (plan.dims, position as usize);
+    [position / (ny * nx), position / nx % ny, position % nx]
 }
 
 /// The host's side of the tables; a frame has at most 8 shapes of tile.
@@ -80,21 +159,11 @@ impl Tables {
         Self { spacing, ..Self::default() }
     }
     /// The nodes of S(set) of a tile, coded by the steps from `set` on. `block`: nodes of an axis that share a tier.
-    pub fn add<T: Real>(&mut self, plan: &TilePlan<T>, block: usize, set: usize) {
-        let members: [Vec<u32>; 3] = plan.axes.each_ref().map(|axis| axis.set(set).collect());
-        let [nz, ny, nx] = members.each_ref().map(Vec::len);
-        // an odd distance between rows keeps a column in different banks
-        let stride_y = nx | 1;
-        let padding = if set == 0 { PLANE_PADDING } else { 0 };
-        let strides = [ny * stride_y + padding, stride_y, 1];
-        let places = (nz - 1) * strides[0] + (ny - 1) * stride_y + nx;
-        let offsets = [0, 1, 2].map(|axis: usize| {
-            let ranks = ranks(
-                &members[axis],
-                &plan.axes[axis].steps[set.min(plan.axes[axis].steps.len())..],
-                set > 0 || axis > 0,
-            );
-            self.add_offsets(plan.dims[axis], &members[axis], &ranks, strides[axis])
+    pub fn add<T: Real>(&mut self, plan: &TilePlan<T>, numbers: &Numbers, block: usize, set: usize) {
+        let places = Places::new(plan, set);
+        let offsets = places.offsets.each_ref().map(|offsets| {
+            self.offsets.extend(offsets);
+            (self.offsets.len() - offsets.len()) as u32
         });
         let (first_step, first_stencil) = (self.steps.len() as u32, self.stencil_count);
         for step in set..plan.steps {
@@ -102,33 +171,24 @@ impl Tables {
             self.steps.extend(stencils.map(|s| Step { first: 0, count: 0, stencils: s - first_stencil }));
         }
         let coded_at = self.coded_at.len() as u32;
-        let nodes = self.add_nodes(plan, block, set, offsets, first_step as usize, places);
+        let end = self.add_nodes(plan, (numbers, &places), block, set, first_step as usize);
         if set == 0 {
-            self.add_slabs(plan, first_step as usize, strides[0]);
+            self.add_slabs(plan, first_step as usize, places.plane);
         }
         self.shapes.push(TileShape {
             dims: plan.dims.map(|d| d as u32),
             steps: plan.steps.saturating_sub(set) as u32,
             // symbols move several at a time
-            nodes: padded(nodes),
+            nodes: padded(if set == 0 { numbers.end } else { end }),
             first_step,
             first_stencil,
             coded_at,
             offsets,
+            by_place: numbers.by_place,
             ends: plan.axes.each_ref().map(|axis| axis.ends.len() as u32),
             // symbols follow the values, tiers the symbols
-            places: places.next_multiple_of(SYMBOLS_TOGETHER) as u32,
+            places: places.count.next_multiple_of(SYMBOLS_TOGETHER) as u32,
         });
-    }
-
-    /// The offset of each position of an axis; 0 for those that are not among `members`.
-    fn add_offsets(&mut self, len: usize, members: &[u32], ranks: &[usize], stride: usize) -> u32 {
-        let first = self.offsets.len();
-        self.offsets.resize(first + len, 0);
-        for (&position, rank) in members.iter().zip(ranks) {
-            self.offsets[first + position as usize] = (rank * stride) as u16;
-        }
-        first as u32
     }
 
     /// The stencils of the new nodes of a step of an axis; returns the number of the first.
@@ -173,29 +233,26 @@ impl Tables {
         bytes.resize(bytes.len().next_multiple_of(16), 0);
     }
 
-    /// The coded nodes of each step, and where they stand; returns their number with the padding between units, not behind the last one.
+    /// The coded nodes of each step, and where they stand; returns one more than the largest number of a symbol.
     fn add_nodes<T: Real>(
         &mut self,
         plan: &TilePlan<T>,
+        (numbers, places): (&Numbers, &Places),
         block: usize,
         set: usize,
-        offsets: [u32; 3],
         first_step: usize,
-        places: usize,
     ) -> u32 {
         let coded_at = self.coded_at.len();
-        self.coded_at.resize(coded_at + places, 0);
-        let [_, ny, nx] = plan.dims;
+        self.coded_at.resize(coded_at + places.count, 0);
         let [_, by, bx] = plan.dims.map(|d| d.div_ceil(block));
         let mut of_step: Vec<Vec<Node>> = vec![Vec::new(); plan.steps.saturating_sub(set)];
         let mut end = 0;
-        for (unit, start) in plan.layout.units.iter().zip(self.spacing.starts(&plan.layout.units)) {
+        for unit in &plan.layout.units {
             let Some(step) = (unit.step as usize).checked_sub(set) else { break };
-            for i in 0..unit.len {
-                let position = plan.order[(unit.start + i) as usize] as usize;
-                let at = [position / (ny * nx), position / nx % ny, position % nx];
-                let place: u16 = (0..3).map(|a| self.offsets[offsets[a] as usize + at[a]]).sum();
-                let coded = (start + i) as u16;
+            for i in (unit.start..unit.start + unit.len).map(|i| i as usize) {
+                let at = at(plan, plan.order[i]);
+                let (place, coded) = (places.of(at), numbers.of_node[i]);
+                end = end.max(coded as u32 + 1);
                 self.coded_at[coded_at + place as usize] = coded;
                 let [z, y, x] = at.map(|position| position / block);
                 let tier = ((z * by + y) * bx + x) as u16;
@@ -203,7 +260,6 @@ impl Tables {
                 let (axes, stencil) = new_axes(plan, step + set, at, steps);
                 of_step[step].push(Node { place, coded, tier, axes, stencil, unused: 0 });
             }
-            end = start + unit.len;
         }
         for (step, mut nodes) in of_step.into_iter().enumerate() {
             // neighbours in memory together
