@@ -20,8 +20,8 @@ template <class T> struct CornerChain {
 };
 template <class T> struct CornerTilesArguments {
     const Quantizer<T> *quantizers;
-    // All 0 between launches: how often blocks have asked for entries, for how many the values are there, and blocks that are done.
-    u32 *turns, *loaded, *done;
+    // All 0 between launches: how often blocks have asked for entries, and blocks that are done.
+    u32 *turns, *done;
     // Of each array, COUNT_WORDS apart: how many entries are rebuilt.
     u32 *rebuilt;
     u32 level_count, unused;
@@ -44,18 +44,21 @@ __device__ __forceinline__ u32 in_frame(u32 node, u32 up, u32 n) {
 // The tile's values, from the frame.
 template <class T> __device__ __forceinline__ void load_from_frame(const CornerChain<T> &chain, const NodeTile<T, true> &work, const Quad &quad, u32 tile) {
     typedef NodeTile<T, true> Nodes;
+    // Few under way: those of the array with the most tiles would be in the way of the others, for which all wait.
+    constexpr u32 BATCH = 4;
     const u32 lane = threadIdx.x % 32, up = work.a.stage;
     const u64 plane = (u64)chain.n[1] * chain.n[2];
     const T *from = chain.frame + in_frame(quad.at[2] + SIDE * tile + lane % SIDE, up, chain.n[2]);
-    T value[SIDE * SIDE * SIDE / 32];
+#pragma unroll 1
+    for (u32 i = 0; i < 2 * SIDE; i += BATCH) {
+        const u32 y = 4 * (i / SIDE) + lane / SIDE, z = i % SIDE;
+        const T *row = from + (u64)in_frame(quad.at[1] + y, up, chain.n[1]) * chain.n[2];
+        T value[BATCH];
 #pragma unroll
-    for (u32 y = 0; y < 2; y++) {
-        const T *row = from + (u64)in_frame(quad.at[1] + 4 * y + lane / SIDE, up, chain.n[1]) * chain.n[2];
+        for (u32 k = 0; k < BATCH; k++) value[k] = row[in_frame(quad.at[0] + z + k, up, chain.n[0]) * plane];
 #pragma unroll
-        for (u32 z = 0; z < SIDE; z++) value[2 * z + y] = row[in_frame(quad.at[0] + z, up, chain.n[0]) * plane];
+        for (u32 k = 0; k < BATCH; k++) work.v[(z + k) * Nodes::PLANE + y * Nodes::ROW + lane % SIDE] = value[k];
     }
-#pragma unroll
-    for (u32 i = 0; i < SIDE * SIDE * SIDE / 32; i++) work.v[i / 2 * Nodes::PLANE + (4 * (i % 2) + lane / SIDE) * Nodes::ROW + lane % SIDE] = value[i];
 }
 
 // Waits until `count` entries of an array are rebuilt: what was written for them can be read then.
@@ -109,11 +112,12 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
     __shared__ T values[4][NodeTile<T, ENCODE>::PLACES];
     __shared__ __align__(16) char symbols[WARP_BYTES];
     __shared__ u32 planes[ENCODE ? 1 : 4 * TILE_WORDS];
-    __shared__ u32 turn;
+    __shared__ u32 turn, table[NodeTable::WORDS];
     const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32, all = a.levels[a.level_count - 1].end;
     for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights)[i];
+    for (u32 i = threadIdx.x; i < NodeTable::WORDS; i += blockDim.x) table[i] = NODE_TABLE.of[i];
     while (true) {
-        // also before symbols of the last turn are overwritten
+        // also for what is in shared memory from the start, and before symbols of the last turn are overwritten
         __syncthreads();
         if (threadIdx.x == 0) turn = atomicAdd(a.turns, 1u);
         __syncthreads();
@@ -137,19 +141,10 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
             __syncthreads();
             if (tile == 0) take_planes(planes, record, symbols);
         }
-        NodeTile<T, ENCODE> work = {level, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[exists ? tile : 0].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), 0};
+        NodeTile<T, ENCODE> work = {level, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[exists ? tile : 0].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), table, 0};
         if constexpr (ENCODE) {
             if (exists && level.values) work.load_values(quad, tile);
-            if (!level.values) {
-                // the many values of the last array would be in the way of the others, for which all wait
-                if (k > 0 && k + 1 == a.level_count) {
-                    if (threadIdx.x == 0) wait_for(a.loaded, before);
-                    __syncthreads();
-                }
-                if (exists) load_from_frame(a.chain, work, quad, tile);
-                __syncwarp();
-                if (tile == 0 && lane == 0 && k + 1 < a.level_count) atomicAdd(a.loaded, 1u);
-            }
+            if (exists && !level.values) load_from_frame(a.chain, work, quad, tile);
             work.fill_up();
         }
         if (threadIdx.x == 0 && k > 0) wait_for(a.rebuilt + COUNT_WORDS * a.levels[k - 1].stage, needed);
@@ -172,7 +167,7 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
     if (ENCODE && a.chain.is_whole) reset(a);
     // the last block leaves all counts of this kernel as it found them
     if (threadIdx.x > 0 || atomicAdd(a.done, 1u) + 1 < gridDim.x) return;
-    *a.done = *a.turns = *a.loaded = 0;
+    *a.done = *a.turns = 0;
     for (u32 k = 0; k < a.level_count; k++) a.rebuilt[COUNT_WORDS * a.levels[k].stage] = 0;
 }
 

@@ -1,9 +1,8 @@
 // The planes coder, encoding: whole tiles from values to planes in one kernel; other tiles from their symbols.
 #include "planes_node.cuh"
-#include "planes_place.cuh"
 
 // Rounds of a block at most.
-constexpr u32 MOST_ROUNDS = 32;
+constexpr u32 MOST_ROUNDS = 8;
 // Rows of the next four tiles that wait in shared memory.
 constexpr u32 STAGED_ROWS = 48;
 
@@ -83,13 +82,14 @@ template <class T> struct Rows {
     }
 };
 
-// The entries of the list that a block takes, PLANES_WARPS at a time, a warp each.
-struct Share {
-    u32 first, end;
+// Which entries of the list a block takes: some that follow each other, PLANES_WARPS at a time, a warp each.
+template <class T> struct Share {
+    const WholeArguments<T> &a;
+    __device__ __forceinline__ u32 first(u32 round) const { return (blockIdx.x * a.rounds + round) * PLANES_WARPS; }
     // Whether the block has something to do in a round, and what this warp takes then.
-    __device__ __forceinline__ bool has(u32 round) const { return first + round * PLANES_WARPS < end; }
-    __device__ __forceinline__ u32 entry(u32 round) const { return first + round * PLANES_WARPS + threadIdx.x / 32; }
-    __device__ __forceinline__ bool takes(u32 round) const { return entry(round) < end; }
+    __device__ __forceinline__ bool has(u32 round) const { return round < a.rounds && first(round) < a.list_count; }
+    __device__ __forceinline__ u32 entry(u32 round) const { return first(round) + threadIdx.x / 32; }
+    __device__ __forceinline__ bool takes(u32 round) const { return round < a.rounds && entry(round) < a.list_count; }
 };
 
 // A tile of those of the warp once more, now with exact nodes.
@@ -101,7 +101,7 @@ __device__ __forceinline__ void encode_exactly(const WholeArguments<T> &a, const
     AxisWeights<T> *weights = (AxisWeights<T> *)(values + NodeTile<T, true>::PLACES);
     static_assert(NodeTile<T, true>::PLACES + sizeof(AxisWeights<T>) / sizeof(T) <= 32 * STAGED_ROWS, "both fit");
     if (threadIdx.x % 32 == 0) *weights = a.weights;
-    NodeTile<T, true> work = {frame, *weights, z, (typename Real<T>::Bits *)a.planes.delta + tile.start, values, (u16 *)(memory + number * SYMBOL_BYTES), 0};
+    NodeTile<T, true> work = {frame, *weights, z, (typename Real<T>::Bits *)a.planes.delta + tile.start, values, (u16 *)(memory + number * SYMBOL_BYTES), NODE_TABLE.of, 0};
     work.load_values(quad, number);
     work.fill_up();
     __syncwarp();
@@ -113,7 +113,8 @@ __device__ __forceinline__ void encode_exactly(const WholeArguments<T> &a, const
     __syncwarp();
 }
 
-template <class T> __device__ __forceinline__ void encode_share(const WholeArguments<T> &a, const Share turns, char *shared) {
+template <class T> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
+    SHARED_MEMORY(shared);
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     char *memory = shared + warp * WARP_BYTES;
     __shared__ __align__(16) T last_weights[LastAxis<T>::WEIGHTS];
@@ -123,6 +124,7 @@ template <class T> __device__ __forceinline__ void encode_share(const WholeArgum
     const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * STAGED_ROWS);
     // Of each round: tiles with nodes that have to be stored exactly.
     __shared__ u8 left_out[PLANES_WARPS][MOST_ROUNDS];
+    const Share<T> turns = {a};
     if (turns.takes(0)) {
         ahead.ask_quad(1, turns.entry(1));
         const Quad quad = a.list[turns.entry(0)];
@@ -172,42 +174,6 @@ template <class T> __device__ __forceinline__ void encode_share(const WholeArgum
         __syncwarp();
         for (u32 rest = left_out[warp][i]; rest; rest &= rest - 1) encode_exactly(a, frame, a.list[turns.entry(i)], __ffs((i32)rest) - 1, memory, rows.memory);
     }
-}
-
-// Waits until all blocks of the first layers are done.
-template <class T> __device__ __forceinline__ void wait_for(const WholeArguments<T> &a, u32 layers) {
-#ifndef BLOCKMGARD_EMULATOR
-    for (u32 layer = threadIdx.x; layer < layers; layer += blockDim.x) {
-        const u32 blocks = a.layer_blocks[layer];
-        for (u32 is = 0; true; __nanosleep(200)) {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is) : "l"(a.encoded + layer) : "memory");
-            if (is == blocks) break;
-        }
-    }
-#endif
-    __syncthreads();
-}
-
-// Blocks either encode some entries of the list, or place a piece of a chunk when everything before it is encoded. Which block does what is asked in order, so that
-// blocks that others wait for are at work.
-template <class T> __device__ __forceinline__ void encode_whole(const WholeArguments<T> &a) {
-    SHARED_MEMORY(shared);
-    constexpr u32 WINDOW = (PLANES_WARPS * (WARP_BYTES + 32 * STAGED_ROWS * sizeof(T))) / 16 * 4;
-    __shared__ PlaceShared placing;
-    __shared__ u32 turn;
-    if (threadIdx.x == 0) turn = atomicAdd(a.turns, 1u);
-    __syncthreads();
-    const Role role = a.roles[turn];
-    if (role.piece != ENCODES) {
-        wait_for(a, role.layers);
-        place_piece<WINDOW>(a.planes, role.first, role.piece, placing, (u32 *)shared);
-        return;
-    }
-    encode_share(a, {role.first, role.end}, shared);
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-    __threadfence();
-    atomicAdd(a.encoded + role.layers, 1u);
 }
 
 // Planes of the listed tiles: a warp a tile.

@@ -30,13 +30,6 @@ struct __align__(16) Quad {
     __device__ __forceinline__ u32 lane() const { return min(threadIdx.x % 32, count() * SIDE - 1); }
 };
 
-// What a block of the encoder does: it encodes entries `first` to `end` of the list, which lie in layer `layers` of chunks, or it places piece `piece` of chunk
-// `first` when so many layers are encoded.
-struct __align__(16) Role {
-    u32 first, end, layers, piece;
-};
-constexpr u32 ENCODES = 0xffffffff;
-
 template <class T> struct WholeArguments {
     // Encoding: the array's values (in a slab: where they would start). C order.
     const T *values;
@@ -53,12 +46,10 @@ template <class T> struct WholeArguments {
     u32 n[3], corner_n[3], blocks[3], lo[3], hi[3];
     // Which array it is.
     u32 stage;
+    // Encoding: entries of the list that a warp takes at most.
+    u32 rounds, unused;
     AxisWeights<T> weights;
     PlanesArguments planes;
-    // Encoding: what each block does; of each layer how many blocks encode it, and how many of them are done; how many blocks have begun.
-    const Role *roles;
-    const u32 *layer_blocks;
-    u32 *encoded, *turns;
 };
 
 // Steps, node sets and coding order of a whole tile, by index of the node.

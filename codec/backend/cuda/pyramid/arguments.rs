@@ -112,18 +112,10 @@ device_struct! {
         pub lo: [u32; 3],
         pub hi: [u32; 3],
         pub stage: u32,
+        pub rounds: u32,
+        pub unused: u32,
         pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
-        pub roles: u64,
-        pub layer_blocks: u64,
-        pub encoded: u64,
-        pub turns: u64,
-    }
-    pub struct Role {
-        pub first: u32,
-        pub end: u32,
-        pub layers: u32,
-        pub piece: u32,
     }
     pub struct CornerLevel {
         pub values: u64,
@@ -152,7 +144,6 @@ device_struct! {
     pub struct CornerTilesArguments<T> {
         pub quantizers: u64,
         pub turns: u64,
-        pub loaded: u64,
         pub done: u64,
         pub rebuilt: u64,
         pub level_count: u32,

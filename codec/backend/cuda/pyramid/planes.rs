@@ -3,7 +3,7 @@
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::Stage;
-use super::arguments::{AxisWeights, PlanesArguments, Quad, Role, Tile};
+use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile};
 use super::coding::Coding;
 use super::level::Worklist;
 use crate::Result;
@@ -23,15 +23,6 @@ pub(super) const WARPS: u32 = 4;
 const COUNTS: usize = 2;
 /// Words from one count of corner arrays to the next, as in planes_corners.cu.
 const COUNT_WORDS: usize = 32;
-/// As in planes_encode.cu: blocks of the kernels for whole tiles that a multiprocessor has at a time, for f32 and f64; entries of the list that a warp takes at
-/// most; what stands for a piece where a block encodes.
-pub(super) const WHOLE_BLOCKS: [u32; 2] = [4, 2];
-const MOST_ROUNDS: usize = 4;
-const ENCODES: u32 = u32::MAX;
-/// As in planes_place.cuh: pieces of a chunk.
-pub(super) const CHUNK_PIECES: u32 = 3;
-/// Layers of chunks that are encoded before one is placed, and after it was encoded itself.
-const LAG: usize = 1;
 /// Number of four points among the choices, the only ones that the kernels of whole tiles know.
 const FOUR_POINTS: u8 = 1;
 
@@ -82,47 +73,6 @@ pub(super) struct Listed {
     pub quad_count: u32,
 }
 
-/// What the blocks of the kernel for the frame's whole tiles do, encoding, and how many of them each layer of its chunks has. A layer is placed while the
-/// next one but LAG is encoded. `quads`: sorted by their places; `resident`: blocks that a device has at a time.
-fn roles<T: Real>(frame: &Stage<T>, quads: &[Quad], list: &Worklist, resident: usize) -> (Vec<Role>, Vec<u32>) {
-    let Some(plan) = frame.plan.as_ref().filter(|_| !quads.is_empty()) else { return Default::default() };
-    let (first, of_layer) = (frame.span.chunks.start, plan.array.chunks()[1..].iter().product::<usize>());
-    let layers = frame.span.chunks.len().div_ceil(of_layer);
-    let mut ends = vec![0; layers];
-    for (index, quad) in quads.iter().enumerate() {
-        ends[(list.tiles[quad.number() as usize].chunk as usize - first) / of_layer] = index + 1;
-    }
-    let (mut roles, mut blocks) = (Vec::new(), Vec::new());
-    let of_block = WARPS as usize * quads.len().div_ceil(WARPS as usize * resident).clamp(1, MOST_ROUNDS);
-    let place = |roles: &mut Vec<Role>, layer: usize| {
-        let chunks = if layer == 0 { 0 } else { first + layer * of_layer }
-            ..(first + (layer + 1) * of_layer).min(list.chunks.len());
-        for chunk in chunks {
-            let layers = if chunk < first { 0 } else { layer as u32 + 1 };
-            roles.extend((0..CHUNK_PIECES).map(|piece| Role { first: chunk as u32, end: 0, layers, piece }));
-        }
-    };
-    let mut begin = 0;
-    for (layer, end) in ends.into_iter().enumerate() {
-        let end = end.max(begin);
-        let before = roles.len();
-        let role = |first| Role {
-            first,
-            end: end.min(first as usize + of_block) as u32,
-            layers: layer as u32,
-            piece: ENCODES,
-        };
-        roles.extend((begin as u32..end as u32).step_by(of_block).map(role));
-        blocks.push((roles.len() - before) as u32);
-        begin = end;
-        if layer >= LAG {
-            place(&mut roles, layer - LAG);
-        }
-    }
-    (layers.saturating_sub(LAG)..layers).for_each(|layer| place(&mut roles, layer));
-    (roles, blocks)
-}
-
 /// Memory of the planes coder between values and bytes.
 #[derive(Default)]
 pub struct Planes {
@@ -139,12 +89,6 @@ pub struct Planes {
     corner_counts: Buffer,
     /// Of each array of the pyramid, the frame first.
     pub(super) listed: Vec<Listed>,
-    /// Encoding: addresses of the roles of the blocks that take the frame's whole tiles, how many roles there are, and of the numbers of such blocks of each
-    /// layer of chunks, of which there are so many.
-    roles: u64,
-    pub(super) role_count: u32,
-    layer_blocks: u64,
-    layers: usize,
     /// Addresses of all tile numbers (tiles of any shape of all arrays, whole tiles of corner arrays, of the frame) and of the first place of each
     /// array in the list of tiles left out.
     all: u64,
@@ -178,12 +122,7 @@ impl Planes {
         self.exact_at.reserve(gpu, 4 * tiles)?;
         let sorted: Vec<_> = stages.iter().map(|stage| Sorted::new(stage, &list.tiles)).collect();
         let mut words: Vec<u32> = Vec::new();
-        let resident = gpu.multiprocessors as usize * WHOLE_BLOCKS[(T::BYTES == 8) as usize] as usize;
-        let (roles, layer_blocks) =
-            if encode { roles(&stages[0], &sorted[0].quads, list, resident) } else { Default::default() };
-        (self.role_count, self.layers) = (roles.len() as u32, layer_blocks.len());
-        // roles and quads first, 16 bytes each: they start where 16 bytes do
-        let roles = append(&mut words, bytemuck::cast_slice(&roles).iter().copied());
+        // quads first, 16 bytes each: they start where 16 bytes do
         let quads: Vec<u64> =
             sorted.iter().map(|s| append(&mut words, bytemuck::cast_slice(&s.quads).iter().copied())).collect();
         let mut listed = Vec::with_capacity(sorted.len());
@@ -200,38 +139,30 @@ impl Planes {
         append(&mut words, frame[0].whole.iter().copied());
         self.ends = [any_end, corner_end, words.len() as u64 - all / 4].map(|end| end as u32);
         let slow_first = append(&mut words, stages.iter().map(|s| s.span.tiles.start as u32));
-        let layer_blocks = append(&mut words, layer_blocks);
         let base = self.lists.reserve(gpu, size_of_val(&words[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(base, &words)? };
         self.listed =
             listed.into_iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..l }).collect();
         (self.all, self.slow_first) = (base + all, base + slow_first);
-        (self.roles, self.layer_blocks) = (base + roles, base + layer_blocks);
         self.counts.reserve(gpu, 4 * self.count_words())?;
-        let bytes = 4 * COUNT_WORDS * (3 + stages.len());
+        let bytes = 4 * COUNT_WORDS * (2 + stages.len());
         let corner_counts = self.corner_counts.reserve(gpu, bytes)?;
         // SAFETY: just reserved for as many.
         unsafe { gpu.fill(corner_counts, 0, bytes) }
     }
 
-    /// Words of the counts of tiles left out and of turns, of each array, of the blocks of each layer that are done, and of those that have begun.
+    /// Words of the counts of tiles left out and of turns, of each array.
     fn count_words(&self) -> usize {
-        COUNTS * self.listed.len() + self.layers + 1
-    }
-    /// What the encoder of the frame's whole tiles takes besides: `WholeArguments`, from `roles` on.
-    pub(super) fn placing(&self, gpu: &Gpu) -> [u64; 4] {
-        let encoded = self.counts.address(gpu) + 4 * (COUNTS * self.listed.len()) as u64;
-        [self.roles, self.layer_blocks, encoded, encoded + 4 * self.layers as u64]
+        COUNTS * self.listed.len()
     }
     /// Device address of the number of the frame's tiles that are left out.
     pub(super) fn slow_count(&self, gpu: &Gpu) -> u64 {
         self.counts.address(gpu)
     }
-    /// Where the counts of the kernels of corner arrays stand: the turns that blocks took, how many have their values, the blocks that are done, the entries of
-    /// each array.
-    pub(super) fn corner_counts(&self, gpu: &Gpu) -> [u64; 4] {
-        [0, 1, 2, 3].map(|line| self.corner_counts.address(gpu) + 4 * COUNT_WORDS as u64 * line)
+    /// Where the counts of the kernels of corner arrays stand: the turns that blocks took, the blocks that are done, the entries of each array.
+    pub(super) fn corner_counts(&self, gpu: &Gpu) -> [u64; 3] {
+        [0, 1, 2].map(|line| self.corner_counts.address(gpu) + 4 * COUNT_WORDS as u64 * line)
     }
     /// The counts that are 0 before a frame: their address, and how many words they are.
     pub(super) fn counts(&self, gpu: &Gpu) -> (u64, u32) {

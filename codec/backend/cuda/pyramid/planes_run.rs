@@ -3,21 +3,24 @@
 use super::super::gpu::Gpu;
 use super::arguments::{CornerChain, CornerLevel, CornerTilesArguments, PlanesArguments, WholeArguments};
 use super::class_arguments::Chunk;
-use super::planes::{CHUNK_PIECES, Planes, RECORD_BYTES, TILE_WORDS, WARPS, WHOLE_BLOCKS};
+use super::planes::{Planes, RECORD_BYTES, TILE_WORDS, WARPS};
 use super::{Pyramid, Work, narrow};
 use crate::Result;
 use crate::params::Points;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::quantizer::LEVELS;
 use crate::volume::DType;
+use cudarc::driver::CudaStream;
 
 /// Bytes of a warp's shared memory: symbols of four tiles, two entries of the list; and, encoding, so many rows of values, decoding records and planes.
 const SYMBOLS_BYTES: usize = 4 * 1040;
 const ENTRIES_BYTES: usize = 2 * 16;
 const STAGED_ROWS: usize = 48;
 const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
-/// As in planes_place.cuh: threads of a block that places a piece of a chunk.
-const PLACE_THREADS: u32 = 128;
+/// As in planes_encode.cu: blocks of the kernels for whole tiles that a multiprocessor has at a time, for f32 and f64; entries of the list that a warp of the
+/// encoder takes at most: with few each, a block makes room for another one before those beside it are done.
+const WHOLE_BLOCKS: [u32; 2] = [4, 2];
+const ROUNDS: u32 = 4;
 /// As in planes_corners.cu: arrays of a launch at most.
 const MOST_LEVELS: usize = 16;
 
@@ -36,19 +39,19 @@ impl<T: Real> Pyramid<T> {
         if self.has_whole(planes, 0) {
             return Ok(());
         }
-        self.pack_others(gpu, &self.planes_arguments(gpu, planes))?;
+        self.pack_others(gpu, &gpu.stream, &self.planes_arguments(gpu, planes))?;
         self.assemble_planes(gpu, planes)
     }
     /// Queues the planes of tiles that the kernels for whole ones do not take.
-    fn pack_others(&self, gpu: &Gpu, a: &PlanesArguments) -> Result<()> {
+    fn pack_others(&self, gpu: &Gpu, stream: &CudaStream, a: &PlanesArguments) -> Result<()> {
         // SAFETY: every pointer was reserved by `prepare` for the tiles and chunks of the worklist.
-        unsafe { gpu.launch("pack_planes", gpu.multiprocessors * 4, 32 * WARPS, 0, a) }
+        unsafe { gpu.launch_on(stream, "pack_planes", gpu.multiprocessors * 4, 32 * WARPS, 0, a) }
     }
-    /// Queues the copying of all parts of chunks to their places in the output, as far as it has room.
+    /// Queues the copying of all parts to their places in the output; nothing happens when it is too small.
     pub(super) fn assemble_planes(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
         let a = self.planes_arguments(gpu, planes);
         // SAFETY: as in `pack_others`.
-        unsafe { gpu.launch("assemble_planes", a.chunk_count * CHUNK_PIECES, PLACE_THREADS, 0, &a) }
+        unsafe { gpu.launch("assemble_planes", a.chunk_count, 512, 0, &a) }
     }
     /// Queues the search for the planes of each tile, and the symbols of those that are not whole. Damage is noted in the chunks.
     pub(super) fn unpack(&self, gpu: &Gpu, planes: &Planes) -> Result<()> {
@@ -166,11 +169,10 @@ impl<T: Real> Pyramid<T> {
                 stage: k as u32,
             };
         }
-        let [turns, loaded, done, rebuilt] = planes.corner_counts(gpu);
+        let [turns, done, rebuilt] = planes.corner_counts(gpu);
         let arguments = CornerTilesArguments {
             quantizers: self.quantizers_at(gpu, LEVELS.len() - 1),
             turns,
-            loaded,
             done,
             rebuilt,
             level_count: arrays.len() as u32,
@@ -212,26 +214,32 @@ impl<T: Real> Pyramid<T> {
         others.and(exact).and(eights)
     }
 
-    /// The tiles of the frame, from values to bytes: `any`, a list, by way of their symbols.
+    /// The tiles of the frame, from values to bytes: `any`, a list, by way of their symbols, beside the whole ones.
     fn encode_frame(&mut self, gpu: &Gpu, planes: &Planes, work: &Work, any: (u64, u32)) -> Result<()> {
-        if any.1 > 0 {
-            self.run_listed(gpu, &gpu.stream, 0, work, any, 0)?;
-        }
         let a = self.planes_arguments(gpu, planes);
         // the last array's tile is the last of the list, and done where one launch has taken all corner arrays
         let list_count = a.list_count - self.has_whole_corners(planes) as u32;
-        if list_count > 0 {
-            self.pack_others(gpu, &PlanesArguments { list_count, ..a })?;
-        }
-        self.run_eights(gpu, planes, work)
+        let beside = gpu.fork()?;
+        let listed = if any.1 > 0 { self.run_listed(gpu, &beside, 0, work, any, 0) } else { Ok(()) };
+        let packed = match list_count {
+            0 => Ok(()),
+            _ => self.pack_others(gpu, &beside, &PlanesArguments { list_count, ..a }),
+        };
+        let whole = self.run_eights(gpu, planes, work);
+        gpu.join(&beside)?;
+        listed.and(packed).and(whole)?;
+        self.assemble_planes(gpu, planes)
     }
 
-    /// The whole tiles of the frame; encoding, from values to the bytes of all chunks.
+    /// The whole tiles of the frame.
     fn run_eights(&self, gpu: &Gpu, planes: &Planes, work: &Work) -> Result<()> {
         let (stage, corners, listed) = (&self.stages[0], &self.stages[1], planes.listed[0]);
         let Some(eights) = &stage.eights else { return Ok(()) };
         let double = T::DTYPE == DType::F64;
-        let [roles, layer_blocks, encoded, turns] = planes.placing(gpu);
+        // launch bounds of the kernels
+        let resident = gpu.multiprocessors * WHOLE_BLOCKS[double as usize];
+        let entries = listed.quad_count.div_ceil(WARPS);
+        let rounds = entries.div_ceil(resident).clamp(1, ROUNDS);
         let arguments = WholeArguments {
             values: if work.encode { work.values.unwrap_or(stage.source().address(gpu)) } else { 0 },
             result: work.result,
@@ -247,12 +255,10 @@ impl<T: Real> Pyramid<T> {
             lo: narrow(work.lo),
             hi: narrow(work.hi),
             stage: 0,
+            rounds,
+            unused: 0,
             weights: eights.weights,
             planes: self.planes_arguments(gpu, planes),
-            roles,
-            layer_blocks,
-            encoded,
-            turns,
         };
         let name = match (work.encode, double) {
             (true, false) => "encode_whole_f32",
@@ -262,8 +268,7 @@ impl<T: Real> Pyramid<T> {
         };
         let ahead = SYMBOLS_BYTES + ENTRIES_BYTES + 32 * T::BYTES;
         let of_warp = ahead + if work.encode { 32 * STAGED_ROWS * T::BYTES } else { PLANES_BYTES };
-        let resident = gpu.multiprocessors * WHOLE_BLOCKS[double as usize];
-        let grid = if work.encode { planes.role_count } else { listed.quad_count.div_ceil(WARPS).min(resident) };
+        let grid = if work.encode { entries.div_ceil(rounds) } else { entries.min(resident) };
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
         unsafe { gpu.launch(name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }
     }
