@@ -223,4 +223,4 @@ static_assert(BAND_BYTES<double, 16, true> == 27536, "bands.rs");
 extern "C" __global__ void __launch_bounds__(256, 3) encode_bands_32_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 32, true>(a); }
 extern "C" __global__ void __launch_bounds__(64, 11) encode_bands_16_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 16, true>(a); }
 extern "C" __global__ void __launch_bounds__(256, 2) encode_bands_32_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 32, true>(a); }
-extern "C" __global__ void __launch_bounds__(64, 5) encode_bands_16_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 16, true>(a); }
+extern "C" __global__ void __launch_bounds__(64, 8) encode_bands_16_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 16, true>(a); }
