@@ -29,8 +29,8 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
     GroupWriter<BITS_AHEAD> writer;
     // The lane's groups of a slab, of run 0.
     StagedRun<Q> *staged;
-    // Old rows: lanes of even x do row 0, those of odd x row 2, each the node behind the old one at its x or before: the weights of that; in the first stage the
-    // old node, the last one of the row and the value; the place of the old node among the old rows of the first plane.
+    // Old rows: lanes of even x do row 0, those of odd x row 2, each the node behind the old one at its x or before. In the first stage the old node, the last one
+    // of the row and the value of the new one; the place of the old node among the old rows of the first plane.
     const T *old, *end, *behind;
     Pair *pair;
     const bool odd_x;
@@ -88,6 +88,7 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
         // steps take turns
         const u32 turn = step % 2 * (PLANES * Memory::ROWS);
         T *const own = this->row + turn;
+        // of the node behind an old one, or of the last old one in its place, which predicts itself: read anew, since registers are short
         T error = 0, along_x[POINTS];
         Base::load_weights(this->memory.weights[this->x / 2], along_x);
         copies_arrived_but<1>();
@@ -223,4 +224,4 @@ static_assert(BAND_BYTES<double, 16, true> == 27536, "bands.rs");
 extern "C" __global__ void __launch_bounds__(256, 3) encode_bands_32_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 32, true>(a); }
 extern "C" __global__ void __launch_bounds__(64, 11) encode_bands_16_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 16, true>(a); }
 extern "C" __global__ void __launch_bounds__(256, 2) encode_bands_32_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 32, true>(a); }
-extern "C" __global__ void __launch_bounds__(64, 5) encode_bands_16_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 16, true>(a); }
+extern "C" __global__ void __launch_bounds__(64, 8) encode_bands_16_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 16, true>(a); }
