@@ -33,41 +33,29 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
         const u64 next = (u64)a.n[1] * a.n[2];
         const T *values = a.values + ((u64)tile.at[0] * a.n[1] + tile.at[1]) * a.n[2] + tile.at[2];
         T *const to_tile = v + number * shape.places;
-        if constexpr (GROUP == 32) {
-            each_column([&](u32 place, u32 y, u32 x) {
-                const T *from = values + (u64)y * a.n[2] + x;
-                T *to = to_tile + place;
-                for (u32 z = 0; z < dims[0]; z++, from += next, to += plane_distance) copy_ahead<sizeof(T)>(to, from);
-            });
-            return;
-        }
-        // Four planes of two rows are under way: less work than asynchronous copies of single values.
-        constexpr u32 ROWS = 2, PLANES = 4;
+        // Plane by plane, since planes are far apart, by all threads; of two rows each.
+        constexpr u32 ROWS = 2;
         const u32 bits = bit_length(min(1u << bit_length(dims[2] - 1), GROUP)) - 1, rows = GROUP >> bits;
         for (u32 x = thread & ((1u << bits) - 1); x < dims[2]; x += 1u << bits) {
-            const u32 of_x = offset(2, x);
             for (u32 y = thread >> bits; y < dims[1]; y += ROWS * rows) {
-                u32 place[ROWS];
+                T *to[ROWS];
                 const T *from[ROWS];
 #pragma unroll
                 for (u32 i = 0; i < ROWS; i++) {
                     const u32 row = min(y + i * rows, dims[1] - 1);
-                    place[i] = offset(1, row) + of_x, from[i] = values + (u64)row * a.n[2] + x;
+                    to[i] = to_tile + offset(1, row) + offset(2, x), from[i] = values + (u64)row * a.n[2] + x;
                 }
-#pragma unroll 1
-                for (u32 z = 0; z < dims[0]; z += PLANES) {
-                    T some[ROWS][PLANES];
-                    const auto each = [&](auto f) {
+                const bool both = y + rows < dims[1];
+#pragma unroll 2
+                for (u32 z = 0; z < dims[0]; z++) {
 #pragma unroll
-                        for (u32 i = 0; i < ROWS; i++) {
-#pragma unroll
-                            for (u32 k = 0; k < PLANES; k++) {
-                                if (y + i * rows < dims[1] && z + k < dims[0]) f(i, k);
-                            }
+                    for (u32 i = 0; i < ROWS; i++) {
+                        if (i == 0 || both) {
+                            if (SPILLED) *to[i] = *from[i];
+                            else copy_ahead<sizeof(T)>(to[i], from[i]);
                         }
-                    };
-                    each([&](u32 i, u32 k) { some[i][k] = from[i][(z + k) * next]; });
-                    each([&](u32 i, u32 k) { to_tile[place[i] + (z + k) * plane_distance] = some[i][k]; });
+                        to[i] += plane_distance, from[i] += next;
+                    }
                 }
             }
         }

@@ -48,15 +48,14 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     // last of the tile.
     const u32 row_distance, plane_distance;
 
-    // Takes as many of `most` tiles from the first on as are alike and have room.
+    // Takes as many of `most` tiles from the first on as are alike.
     __device__ OrderedTiles(const TileArguments<T> &a, const u32 *numbers, u32 most, char *memory, u32 thread)
         : a(a), tiles(look_up(a, numbers, most, memory, thread)), shape(a.shapes[tiles->shape]), choice{a.choices[tiles->chunk]}, thread(thread), dims{shape.dims[0], shape.dims[1], shape.dims[2]}, steps(shape.steps), by_place(shape.by_place),
           count(1), v((T *)memory), passes(nullptr), row_distance(offset(1, dims[1] - 1)), plane_distance(offset(0, min(1u, dims[0] - 1))) {
         if (TILES > 1) {
-            const u32 room = (a.tile_bytes - (u32)sizeof(Tile) * TILES - table_bytes()) / (shape.places * (u32)sizeof(T) + (a.tier_count > 1 ? tier_count() : 0));
             // a lane a tile
             const u32 alike = __ballot_sync(FULL, thread < most && tiles[thread].shape == tiles->shape && a.choices[tiles[thread].chunk] == choice.byte);
-            count = min(min(room, TILES), (u32)__ffs((i32)~alike) - 1);
+            count = (u32)__ffs((i32)~alike) - 1;
         }
         passes = (Pass<T> *)(v + count * shape.places);
     }
@@ -79,7 +78,6 @@ template <class T, u32 GROUP, u32 TILES, bool ENCODE, bool SPILLED> struct Order
     __device__ __forceinline__ u32 stencil_count() const { return max(dims[0], 2u) + max(dims[1], 2u) + max(dims[2], 2u) - 6; }
     __device__ __forceinline__ u8 *positions() const { return (u8 *)stencils() + stencil_count() * stencil_bytes(); }
     __device__ __forceinline__ u8 *tiers() const { return is_known() ? positions() + 3 * LONGEST : (u8 *)passes; }
-    __device__ __forceinline__ u32 table_bytes() const { return is_known() ? (u32)(tiers() - (u8 *)passes) : 0; }
     __device__ __forceinline__ bool is_known() const { return choice.in_order() && max(max(dims[0], dims[1]), dims[2]) <= LONGEST; }
 
     // Of a position on an axis in the tile's memory.

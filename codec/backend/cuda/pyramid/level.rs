@@ -226,7 +226,7 @@ impl Gathering {
 
 /// The longest axis of a tile that the kernels of axis order know, and tiles that they take together: as in ordered_pass.cuh.
 const LONGEST: usize = 32;
-const TOGETHER: usize = 4;
+const TOGETHER: usize = 2;
 
 /// Bytes of the passes of a tile, of its stencils of 6 points and of the positions of its axes' ranks, as ordered_pass.cuh lays
 /// them out.

@@ -227,19 +227,20 @@ impl<T: Real> Pyramid<T> {
         let cut = largest.planes.div_ceil(SLAB_PLANES) as u32;
         let alone = few && device_count == 0 && largest.nodes > SMALL_NODES && count * cut <= gpu.multiprocessors;
         let slabs = if alone && !ordered { cut } else { 1 };
+        // where others run beside them, these leave them room: they wait more than they compute
+        let beside = ordered && self.stages[k].tiles.whole > 0 && (device_count == 0 || !work.encode);
         // few tiles take as long as one, which many threads shorten; the last two numbers: groups of threads of a block, and tiles that one takes together
         let (kernels, threads, groups, together) = match (largest.nodes, ordered) {
-            (0..=TINY_NODES, true) if !few => (kernels!("ordered_small"), [128, if double { 5 } else { 8 }], 4, 4),
+            (0..=TINY_NODES, true) if !few => (kernels!("ordered_small"), [128, if double { 5 } else { 8 }], 4, 2),
             (0..=MIDDLE_NODES, true) => (kernels!("ordered_middle"), [256, if double { 2 } else { 4 }], 1, 1),
-            (_, true) => (kernels!("ordered_large"), [512, if double { 1 } else { 2 }], 1, 1),
+            (_, true) => (kernels!("ordered_large"), [512, if double || beside { 1 } else { 2 }], 1, 1),
             (0..=SMALL_NODES, _) if !few => (kernels!("tiles_small"), [128, if double { 5 } else { 8 }], 4, 1),
             (0..=MIDDLE_NODES, _) if !few => (kernels!("tiles_middle"), [64, if double { 5 } else { 8 }], 1, 1),
             _ => (kernels!("tiles_large"), [if double { 512 } else { 1024 }, 1], 1, 1),
         };
         let tiers = self.tier_count > 1;
         let (spilled, bytes) = match ordered {
-            // room for two of the largest: as many as there is room for are taken together
-            true => (kernels!("ordered_spilled"), largest.ordered_bytes(T::BYTES, tiers, together.min(2))),
+            true => (kernels!("ordered_spilled"), largest.ordered_bytes(T::BYTES, tiers, together)),
             false => (kernels!("tiles_spilled"), largest.bytes(T::BYTES, tiers)),
         };
         let name = |kernels| kernel::<T>(kernels, work.encode);
