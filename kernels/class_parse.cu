@@ -18,6 +18,22 @@ __device__ __forceinline__ u32 list_of(u32 work) {
     return min(LONGEST - min(place, LONGEST), StreamOrder::LISTS - 1);
 }
 
+// A place in a list for each lane with a stream; a warp's lanes go to few lists, and ask for their places together.
+__device__ __forceinline__ u32 take_place(const StreamOrder &order, u32 list, bool listed) {
+    const u32 lane = threadIdx.x & 31;
+    u32 place = 0;
+    for (u32 left = __ballot_sync(FULL, listed); left;) {
+        const u32 first = __ffs((i32)left) - 1, asked = __shfl_sync(FULL, list, first);
+        const u32 same = __ballot_sync(FULL, listed && list == asked);
+        u32 taken = 0;
+        if (lane == first) taken = atomicAdd(order.counts + list, (u32)__popc(same));
+        taken = __shfl_sync(FULL, taken, first);
+        if (same >> lane & 1) place = taken + __popc(same & ((1u << lane) - 1));
+        left &= ~same;
+    }
+    return place;
+}
+
 // Sixteen threads a chunk, one a stream. A chunk without symbols has streams too, which share the work of clearing.
 extern "C" __global__ void __launch_bounds__(256) parse_chunks(const CoderArguments a) {
     const u32 c = (blockIdx.x * blockDim.x + threadIdx.x) / MAX_STREAMS, s = threadIdx.x % MAX_STREAMS;
@@ -51,18 +67,17 @@ extern "C" __global__ void __launch_bounds__(256) parse_chunks(const CoderArgume
     const u64 total = header + __shfl_sync(FULL, end, MAX_STREAMS - 1, MAX_STREAMS);
     sound = sound && total == bytes && (odd >> (threadIdx.x / MAX_STREAMS % 2 * MAX_STREAMS) & 0xffff) == 0;
     const bool empty = exists && code == 0 && bytes == 1;
-    if (!exists) return;
-    if (s == 0) {
+    if (exists && s == 0) {
         a.chunks[c].code = sound ? code : 0;
         a.chunks[c].flags = sound ? flags : 0;
         a.chunks[c].error = !sound && !empty;
     }
-    if (!empty && !(sound && s < streams)) return;
+    const bool listed = empty || (sound && s < streams);
     stream.first_word = offset + header + end - size;
-    a.streams[c * MAX_STREAMS + s] = stream;
+    if (listed) a.streams[c * MAX_STREAMS + s] = stream;
     // Rounds cannot be known; words tell which of two streams with as many nodes has more of them.
-    const u32 rounds = empty ? 1 : a.chunks[c].nodes / (lanes * streams);
+    const u32 rounds = listed && !empty ? a.chunks[c].nodes / (lanes * streams) : 1;
     const StreamOrder order(a);
-    const u32 list = list_of(rounds + stream.words / 4), place = atomicAdd(order.counts + list, 1u);
-    order.lists[list * order.capacity + place] = c * MAX_STREAMS + s;
+    const u32 list = list_of(rounds + stream.words / 4), place = take_place(order, list, listed);
+    if (listed) order.lists[list * order.capacity + place] = c * MAX_STREAMS + s;
 }

@@ -1,155 +1,6 @@
-// The finest local level of frames with three axes in the hierarchical basis. A warp holds four blocks, which are mostly neighbours on the
-// last axis: a lane is a column of nodes on it, so that a row of the frame is one access, and walks through rows and planes in registers.
-#include "hybrid_block.cuh"
-
-constexpr u32 GROUP = 4;
-constexpr u32 DETAILS = 387;
-// Symbols are moved eight bytes at a time. In shared memory there is a gap behind each block, so that rows of four blocks stand in
-// different banks.
-constexpr u32 PER_MOVE = 4;
-constexpr u32 GAP = 3 * PER_MOVE;
-constexpr u32 STRIDE = DETAILS + GAP;
-constexpr u32 STAGED = GROUP * STRIDE + PER_MOVE;
-
-// Where a lane stands.
-struct Lane {
-    u32 x, b, cell, index;
-    // In blocks of the frame.
-    u32 at[3];
-    u32 raster;
-    bool active;
-};
-
-// The lane's place in group `task` of four blocks; lanes without a block of their own follow the last one of the cell.
-__device__ __forceinline__ bool find_lane(const LocalArguments &a, u32 task, Lane &l) {
-    const u32 groups = (a.cell_blocks + GROUP - 1) / GROUP;
-    l.cell = task / groups;
-    const Cell &c = a.cells[l.cell];
-    const u32 row = c.shape[2], plane = c.shape[1] * row, blocks = c.shape[0] * plane;
-    const u32 first = (task - l.cell * groups) * GROUP;
-    if (first >= blocks) return false;
-    l.x = threadIdx.x & 7;
-    l.b = threadIdx.x >> 3 & 3;
-    l.active = first + l.b < blocks;
-    l.index = min(first + l.b, blocks - 1);
-    const u32 z = l.index / plane, in_plane = l.index - z * plane, y = in_plane / row;
-    l.at[0] = c.lo[0] + z;
-    l.at[1] = c.lo[1] + y;
-    l.at[2] = c.lo[2] + in_plane - y * row;
-    l.raster = (l.at[0] * a.blocks[1] + l.at[1]) * a.blocks[2] + l.at[2];
-    return true;
-}
-__device__ __forceinline__ u32 group_tasks(const LocalArguments &a) {
-    return a.cell_count * ((a.cell_blocks + GROUP - 1) / GROUP);
-}
-
-__device__ constexpr u32 kept_index(u32 i) { return i == 7 ? 4 : i / 2; }
-__device__ constexpr bool kept(u32 i) { return !(i & 1) || i == 7; }
-
-// The coarse values between which a lane's node of a row lies; of a coarse column `left` alone counts.
-template <class T> struct Sides {
-    T left, right;
-    // Halfway between two coarse rows or planes.
-    __device__ __forceinline__ void between(const Sides &before, const Sides &behind) {
-        left = midpoint(before.left, behind.left);
-        right = midpoint(before.right, behind.right);
-    }
-    __device__ __forceinline__ T node(bool odd) const { return odd ? midpoint(left, right) : left; }
-};
-// Those of a plane's coarse rows.
-template <class T> struct Plane {
-    Sides<T> rows[5];
-    __device__ __forceinline__ void between(const Plane &before, const Plane &behind) {
-#pragma unroll
-        for (u32 j = 0; j < 5; j++) rows[j].between(before.rows[j], behind.rows[j]);
-    }
-    // The lane's node in row y.
-    __device__ __forceinline__ T node(u32 y, bool odd) const {
-        Sides<T> row = rows[kept_index(y)];
-        if (!kept(y)) row.between(rows[y / 2], rows[y / 2 + 1]);
-        return row.node(odd);
-    }
-    // From the values of the plane's rows.
-    __device__ __forceinline__ void take(const T (&u)[8], u32 x) {
-        const bool odd = !is_kept(x);
-#pragma unroll
-        for (u32 j = 0; j < 5; j++) {
-            const T value = u[j < 4 ? 2 * j : 7];
-            rows[j] = {__shfl_sync(FULL, value, odd ? x - 1 : x, 8), __shfl_sync(FULL, value, odd ? x + 1 : x, 8)};
-        }
-    }
-};
-
-// A lane's nodes in the frame; those beyond its end are the last ones.
-template <class T> struct FrameColumn {
-    const T *column;
-    // Planes, rows and columns behind the first ones of the block.
-    u32 planes, rows, columns, width;
-    u64 plane;
-    __device__ __forceinline__ FrameColumn(const LocalArguments &a, const Lane &l) {
-        const u32 z = l.at[0] * 8, y = l.at[1] * 8;
-        width = a.n[2], plane = (u64)a.n[1] * width;
-        planes = a.n[0] - 1 - z, rows = a.n[1] - 1 - y, columns = width - 1 - l.at[2] * 8;
-        column = (const T *)a.fine + (z * plane + (u64)y * width + l.at[2] * 8 + min(l.x, columns));
-    }
-    // Asks for all nodes of the lane's block: a plane a lane.
-    __device__ __forceinline__ void ask(u32 x) const {
-        const T *from = column - min(x, columns) + min(x, planes) * plane;
-#pragma unroll
-        for (u32 y = 0; y < 8; y++) fetch_ahead(from + min(y, rows) * width);
-    }
-    __device__ __forceinline__ void load(u32 z, T (&u)[8]) const {
-        const T *from = column + min(z, planes) * plane;
-#pragma unroll
-        for (u32 y = 0; y < 8; y++) u[y] = from[min(y, rows) * width];
-    }
-};
-// The coarse array as the decoder has it.
-template <class T> struct CoarseColumn {
-    const T *from;
-    u32 width;
-    u64 plane;
-    __device__ __forceinline__ CoarseColumn(const LocalArguments &a, const Lane &l) {
-        width = a.coarse_n[2], plane = (u64)a.coarse_n[1] * width;
-        from = (const T *)a.rebuilt + l.at[0] * 5 * plane + l.at[1] * 5 * width + l.at[2] * 5 + kept_index(l.x);
-    }
-    // Asks for the coarse nodes of the lane's block: of 25 rows, each lane some.
-    __device__ __forceinline__ void ask(u32 x) const {
-        const T *first = from - kept_index(x);
-#pragma unroll
-        for (u32 row = 0; row < 25; row += 8) {
-            const u32 own = min(row + x, 24u), k = own / 5;
-            fetch_ahead(first + k * plane + (own - 5 * k) * width);
-        }
-    }
-    // Coarse plane k.
-    __device__ __forceinline__ void load(u32 k, T (&c)[5]) const {
-#pragma unroll
-        for (u32 j = 0; j < 5; j++) c[j] = from[k * plane + j * width];
-    }
-    static __device__ __forceinline__ void share(const T (&c)[5], Plane<T> &p) {
-        // the next lane is the right side of odd ones
-#pragma unroll
-        for (u32 j = 0; j < 5; j++) p.rows[j] = {c[j], __shfl_down_sync(FULL, c[j], 1)};
-    }
-};
-
-// Place of a detail among those of its block: of a plane, then in it.
-__device__ __forceinline__ u32 plane_details(u32 z) { return (z + 1) / 2 * 39 + (z - (z + 1) / 2) * 64; }
-__device__ constexpr u32 row_details(u32 y) { return (y + 1) / 2 * 3 + (y - (y + 1) / 2) * 8; }
-
-// Where a lane finds its details in the rows of a plane, counted from the plane's first one.
-template <bool ODD> struct Details {
-    u32 of_kept, of_other;
-    bool odd;
-    __device__ __forceinline__ Details(u32 x) : of_kept(x / 2), of_other(x), odd(!is_kept(x)) {}
-    __device__ __forceinline__ bool has(u32 y) const { return ODD || !kept(y) || odd; }
-    __device__ __forceinline__ u32 at(u32 y) const { return ODD ? 8 * y + of_other : row_details(y) + (kept(y) ? of_kept : of_other); }
-};
-
-// Block of the group to which symbol 4 * i belongs; the last of the four belong to the next one where i is 96, 193 or 290.
-__device__ __forceinline__ u32 block_of_move(u32 i) { return (i > 96) + (i > 193) + (i > 290); }
-__device__ __forceinline__ bool two_blocks(u32 i) { return (i == 96) | (i == 193) | (i == 290); }
+// The finest local level of frames with three axes in the hierarchical basis. A warp holds four blocks (hybrid_columns.cuh), and each lane walks
+// through rows and planes in registers.
+#include "hybrid_columns.cuh"
 
 template <class T> struct BlockQuantizer {
     const LocalArguments &a;
@@ -318,7 +169,6 @@ template <class T> __device__ void recompose(const LocalArguments &a) {
     for (u32 task = blockIdx.x * BLOCK_WARPS + warp; task < total; task += gridDim.x * BLOCK_WARPS) {
         Lane l;
         if (!find_lane(a, task, l)) continue;
-        CoarseColumn<T>(a, l).ask(l.x);
         const u32 first = __shfl_sync(FULL, l.index, 0), count = __shfl_sync(FULL, l.index, 31) - first + 1;
         const u64 place = a.cells[l.cell].symbol + (u64)first * DETAILS;
         const i16 *from = a.symbols.narrow + place;
@@ -360,7 +210,7 @@ template <class T> __device__ void sample(const LocalArguments &a) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 5) hybrid_finest_quantize_f32(const LocalArguments a) { quantize<float>(a); }
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 4) hybrid_finest_quantize_f32(const LocalArguments a) { quantize<float>(a); }
 extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_finest_quantize_f64(const LocalArguments a) { quantize<double>(a); }
 extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 8) hybrid_finest_recompose_f32(const LocalArguments a) { recompose<float>(a); }
 extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_finest_recompose_f64(const LocalArguments a) { recompose<double>(a); }

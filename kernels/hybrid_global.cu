@@ -28,13 +28,6 @@ __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const 
             cube.c[i / 2][i % 2][0] = corner[i][at[0]];
             cube.c[i / 2][i % 2][1] = corner[i][behind];
         }
-        // for the lane's next pair
-        const u32 next = values.node(min(2 * k + 64, width - 1), 2);
-#pragma unroll
-        for (u32 i = 0; i < 4; i++) {
-            fetch_ahead(own[i] + next);
-            if (i > 0) fetch_ahead(corner[i] + next);
-        }
         cube.interpolate(end.last, w);
         i32 q[4][2];
         u32 widest = 0;
@@ -336,11 +329,11 @@ template <class T> __device__ void copy_box(const BoxArguments &a) {
     }
 }
 
-extern "C" __global__ void hybrid_global_decompose_f32(const GlobalArguments a) { decompose<float, Source::OWN>(a); }
+extern "C" __global__ void __launch_bounds__(256, 3) hybrid_global_decompose_f32(const GlobalArguments a) { decompose<float, Source::OWN>(a); }
 extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) { decompose<double, Source::OWN>(a); }
-extern "C" __global__ void hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS>(a); }
+extern "C" __global__ void __launch_bounds__(256, 3) hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS>(a); }
 extern "C" __global__ void hybrid_sample_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS>(a); }
-extern "C" __global__ void hybrid_sample_level_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS_LEVEL>(a); }
+extern "C" __global__ void __launch_bounds__(256, 3) hybrid_sample_level_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS_LEVEL>(a); }
 extern "C" __global__ void __launch_bounds__(256, 3) hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float>(a); }
 extern "C" __global__ void hybrid_sample_level_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS_LEVEL>(a); }
 extern "C" __global__ void hybrid_global_recompose_f64(const GlobalArguments a) { recompose<double>(a); }
