@@ -112,7 +112,7 @@ device_struct! {
         pub hi: [u32; 3],
         pub stage: u32,
         pub rounds: u32,
-        pub unused: u32,
+        pub long_blocks: u32,
         pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
     }
