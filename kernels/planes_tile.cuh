@@ -33,7 +33,7 @@ struct __align__(16) Quad {
 template <class T> struct WholeArguments {
     // Encoding: the array's values (in a slab: where they would start). C order.
     const T *values;
-    // Decoding: the box lo..hi. Encoding corner arrays: the whole reconstruction.
+    // Decoding: the box lo..hi.
     T *result;
     // Reconstructed corner array.
     const T *corners;

@@ -143,6 +143,7 @@ device_struct! {
     pub struct CornerTilesArguments<T> {
         pub quantizers: u64,
         pub turns: u64,
+        pub loaded: u64,
         pub done: u64,
         pub rebuilt: u64,
         pub level_count: u32,

@@ -170,10 +170,11 @@ impl<T: Real> Pyramid<T> {
                 stage: k as u32,
             };
         }
-        let [turns, done, rebuilt] = planes.corner_counts(gpu);
+        let [turns, loaded, done, rebuilt] = planes.corner_counts(gpu);
         let arguments = CornerTilesArguments {
             quantizers: self.quantizers_at(gpu, LEVELS.len() - 1),
             turns,
+            loaded,
             done,
             rebuilt,
             level_count: arrays.len() as u32,
