@@ -46,8 +46,8 @@ struct PlanesArguments {
     u32 *exact_at;
     // Tiles that the kernels of whole tiles never take.
     const u32 *list;
-    // Tiles that they leave out: those of array s, `slow_count[s]` of them, from place `slow_first[s]` on. Behind these counts, for each array, how often
-    // blocks have asked for whole tiles (Turns).
+    // Decoding, tiles that they leave out: those of array s, `slow_count[s]` of them, from place `slow_first[s]` on. Behind these counts, for each array, how
+    // often blocks have asked for whole tiles (Turns).
     u32 *slow;
     u32 *slow_count;
     const u32 *slow_first;

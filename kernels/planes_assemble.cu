@@ -142,8 +142,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) assemble_planes(const P
     const bool exists = t < tiles;
     const uint4 none = make_uint4(0, 0, 0, 0), stored = exists ? *(const uint4 *)(a.widths + (u64)number * TILE_GROUPS) : none;
     const u32 source = exists ? a.sources[number] : 0;
-    // the planes come to L2 until it is known where they go
-    if (exists) fetch_to_l2(a.slots + source), fetch_to_l2(a.slots + source + 32);
     for (u32 i = t; i < sizeof(shared.nibbles) / 4; i += THREADS) shared.nibbles[i] = 0;
     u32 before = 0, all = 0;
     for (u32 c = t; c < a.chunk_count; c += THREADS) {

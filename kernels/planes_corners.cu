@@ -20,8 +20,8 @@ template <class T> struct CornerChain {
 };
 template <class T> struct CornerTilesArguments {
     const Quantizer<T> *quantizers;
-    // All 0 between launches: how often blocks have asked for entries, and blocks that are done.
-    u32 *turns, *done;
+    // All 0 between launches: how often blocks have asked for entries, how many have their values, and blocks that are done.
+    u32 *turns, *loaded, *done;
     // Of each array, COUNT_WORDS apart: how many entries are rebuilt.
     u32 *rebuilt;
     u32 level_count, unused;
@@ -112,10 +112,12 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
     __shared__ T values[4][NodeTile<T, ENCODE>::PLACES];
     __shared__ __align__(16) char symbols[WARP_BYTES];
     __shared__ u32 planes[ENCODE ? 1 : 4 * TILE_WORDS];
-    __shared__ u32 turn, table[NodeTable::WORDS];
+    __shared__ __align__(16) u32 table[NodeTable::WORDS];
+    __shared__ u32 turn;
     const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32, all = a.levels[a.level_count - 1].end;
     for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights)[i];
-    for (u32 i = threadIdx.x; i < NodeTable::WORDS; i += blockDim.x) table[i] = NODE_TABLE.of[i];
+    // there when the first tile needs it
+    for (u32 i = 4 * threadIdx.x; i < NodeTable::WORDS; i += 4 * blockDim.x) copy_ahead<16>(table + i, NODE_TABLE.of + i);
     while (true) {
         // also for what is in shared memory from the start, and before symbols of the last turn are overwritten
         __syncthreads();
@@ -144,9 +146,20 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
         NodeTile<T, ENCODE> work = {level, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[exists ? tile : 0].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), table, 0};
         if constexpr (ENCODE) {
             if (exists && level.values) work.load_values(quad, tile);
-            if (exists && !level.values) load_from_frame(a.chain, work, quad, tile);
+            if (!level.values) {
+                // the many values of the last array would be in the way of the others, for which all wait
+                const bool is_last = k + 1 == a.level_count;
+                if (is_last && k > 0) {
+                    if (threadIdx.x == 0) wait_for(a.loaded, before);
+                    __syncthreads();
+                }
+                if (exists) load_from_frame(a.chain, work, quad, tile);
+                __syncwarp();
+                if (threadIdx.x == 0 && !is_last) atomicAdd(a.loaded, 1u);
+            }
             work.fill_up();
         }
+        copies_arrived();
         if (threadIdx.x == 0 && k > 0) wait_for(a.rebuilt + COUNT_WORDS * a.levels[k - 1].stage, needed);
         __syncthreads();
         if (exists) {
@@ -167,7 +180,7 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
     if (ENCODE && a.chain.is_whole) reset(a);
     // the last block leaves all counts of this kernel as it found them
     if (threadIdx.x > 0 || atomicAdd(a.done, 1u) + 1 < gridDim.x) return;
-    *a.done = *a.turns = 0;
+    *a.done = *a.turns = *a.loaded = 0;
     for (u32 k = 0; k < a.level_count; k++) a.rebuilt[COUNT_WORDS * a.levels[k].stage] = 0;
 }
 

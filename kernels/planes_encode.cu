@@ -82,14 +82,19 @@ template <class T> struct Rows {
     }
 };
 
-// Which entries of the list a block takes: some that follow each other, PLANES_WARPS at a time, a warp each.
+// Which entries of the list a block takes: some that follow each other, PLANES_WARPS at a time, a warp each. The last blocks take one round each, so that all
+// multiprocessors are busy until the end.
 template <class T> struct Share {
-    const WholeArguments<T> &a;
-    __device__ __forceinline__ u32 first(u32 round) const { return (blockIdx.x * a.rounds + round) * PLANES_WARPS; }
+    u32 begin, end;
+    __device__ __forceinline__ explicit Share(const WholeArguments<T> &a) {
+        const u32 block = blockIdx.x, longer = min(block, a.long_blocks);
+        begin = (longer * a.rounds + block - longer) * PLANES_WARPS;
+        end = min(begin + (block < a.long_blocks ? a.rounds : 1) * PLANES_WARPS, a.list_count);
+    }
     // Whether the block has something to do in a round, and what this warp takes then.
-    __device__ __forceinline__ bool has(u32 round) const { return round < a.rounds && first(round) < a.list_count; }
-    __device__ __forceinline__ u32 entry(u32 round) const { return first(round) + threadIdx.x / 32; }
-    __device__ __forceinline__ bool takes(u32 round) const { return round < a.rounds && entry(round) < a.list_count; }
+    __device__ __forceinline__ bool has(u32 round) const { return begin + round * PLANES_WARPS < end; }
+    __device__ __forceinline__ u32 entry(u32 round) const { return begin + round * PLANES_WARPS + threadIdx.x / 32; }
+    __device__ __forceinline__ bool takes(u32 round) const { return entry(round) < end; }
 };
 
 // A tile of those of the warp once more, now with exact nodes.
@@ -124,7 +129,7 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
     const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * STAGED_ROWS);
     // Of each round: tiles with nodes that have to be stored exactly.
     __shared__ u8 left_out[PLANES_WARPS][MOST_ROUNDS];
-    const Share<T> turns = {a};
+    const Share<T> turns(a);
     if (turns.takes(0)) {
         ahead.ask_quad(1, turns.entry(1));
         const Quad quad = a.list[turns.entry(0)];

@@ -17,7 +17,7 @@ template <class T> struct CornerLevel {
     u32 stage;
 };
 // The nodes of a tile in the order in which they are coded: 32 at a time, of one step and one axis that they are predicted along.
-struct NodeTable {
+struct __align__(16) NodeTable {
     // Distances of rows and planes, so that lines along all axes lie in different banks.
     static constexpr u32 ROW = 12, PLANE = 100;
     static __host__ __device__ constexpr u32 distance(u32 axis) { return axis == 0 ? PLANE : axis == 1 ? ROW : 1; }

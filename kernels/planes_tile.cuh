@@ -33,7 +33,7 @@ struct __align__(16) Quad {
 template <class T> struct WholeArguments {
     // Encoding: the array's values (in a slab: where they would start). C order.
     const T *values;
-    // Decoding: the box lo..hi. Encoding corner arrays: the whole reconstruction.
+    // Decoding: the box lo..hi.
     T *result;
     // Reconstructed corner array.
     const T *corners;
@@ -46,8 +46,8 @@ template <class T> struct WholeArguments {
     u32 n[3], corner_n[3], blocks[3], lo[3], hi[3];
     // Which array it is.
     u32 stage;
-    // Encoding: entries of the list that a warp takes at most.
-    u32 rounds, unused;
+    // Encoding: entries of the list that each warp of the first blocks takes, and how many such blocks there are.
+    u32 rounds, long_blocks;
     AxisWeights<T> weights;
     PlanesArguments planes;
 };

@@ -113,7 +113,7 @@ device_struct! {
         pub hi: [u32; 3],
         pub stage: u32,
         pub rounds: u32,
-        pub unused: u32,
+        pub long_blocks: u32,
         pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
     }
@@ -144,6 +144,7 @@ device_struct! {
     pub struct CornerTilesArguments<T> {
         pub quantizers: u64,
         pub turns: u64,
+        pub loaded: u64,
         pub done: u64,
         pub rebuilt: u64,
         pub level_count: u32,

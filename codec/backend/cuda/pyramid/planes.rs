@@ -146,7 +146,7 @@ impl Planes {
             listed.into_iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..l }).collect();
         (self.all, self.slow_first) = (base + all, base + slow_first);
         self.counts.reserve(gpu, 4 * self.count_words())?;
-        let bytes = 4 * COUNT_WORDS * (2 + stages.len());
+        let bytes = 4 * COUNT_WORDS * (3 + stages.len());
         let corner_counts = self.corner_counts.reserve(gpu, bytes)?;
         // SAFETY: just reserved for as many.
         unsafe { gpu.fill(corner_counts, 0, bytes) }
@@ -160,9 +160,10 @@ impl Planes {
     pub(super) fn slow_count(&self, gpu: &Gpu) -> u64 {
         self.counts.address(gpu)
     }
-    /// Where the counts of the kernels of corner arrays stand: the turns that blocks took, the blocks that are done, the entries of each array.
-    pub(super) fn corner_counts(&self, gpu: &Gpu) -> [u64; 3] {
-        [0, 1, 2].map(|line| self.corner_counts.address(gpu) + 4 * COUNT_WORDS as u64 * line)
+    /// Where the counts of the kernels of corner arrays stand: the turns that blocks took, how many have their values, the blocks that are done,
+    /// the entries of each array.
+    pub(super) fn corner_counts(&self, gpu: &Gpu) -> [u64; 4] {
+        [0, 1, 2, 3].map(|line| self.corner_counts.address(gpu) + 4 * COUNT_WORDS as u64 * line)
     }
     /// The counts that are 0 before a frame: their address, and how many words they are.
     pub(super) fn counts(&self, gpu: &Gpu) -> (u64, u32) {

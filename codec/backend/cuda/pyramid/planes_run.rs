@@ -18,9 +18,10 @@ const ENTRIES_BYTES: usize = 2 * 16;
 const STAGED_ROWS: usize = 48;
 const PLANES_BYTES: usize = 8 * RECORD_BYTES + 16 * TILE_WORDS;
 /// As in planes_encode.cu: blocks of the kernels for whole tiles that a multiprocessor has at a time, for f32 and f64; entries of the list that a warp of the
-/// encoder takes at most: with few each, a block makes room for another one before those beside it are done.
+/// encoder takes at most: with few each, a block makes room for another one before those beside it are done; so many rounds of a full device have blocks with one.
 const WHOLE_BLOCKS: [u32; 2] = [4, 2];
 const ROUNDS: u32 = 4;
+const LAST_ROUNDS: u32 = 2;
 /// As in planes_corners.cu: arrays of a launch at most.
 const MOST_LEVELS: usize = 16;
 
@@ -169,10 +170,11 @@ impl<T: Real> Pyramid<T> {
                 stage: k as u32,
             };
         }
-        let [turns, done, rebuilt] = planes.corner_counts(gpu);
+        let [turns, loaded, done, rebuilt] = planes.corner_counts(gpu);
         let arguments = CornerTilesArguments {
             quantizers: self.quantizers_at(gpu, LEVELS.len() - 1),
             turns,
+            loaded,
             done,
             rebuilt,
             level_count: arrays.len() as u32,
@@ -239,7 +241,7 @@ impl<T: Real> Pyramid<T> {
         // launch bounds of the kernels
         let resident = gpu.multiprocessors * WHOLE_BLOCKS[double as usize];
         let entries = listed.quad_count.div_ceil(WARPS);
-        let rounds = entries.div_ceil(resident).clamp(1, ROUNDS);
+        let long_blocks = entries.saturating_sub(LAST_ROUNDS * resident) / ROUNDS;
         let arguments = WholeArguments {
             values: if work.encode { work.values.unwrap_or(stage.source().address(gpu)) } else { 0 },
             result: work.result,
@@ -255,8 +257,8 @@ impl<T: Real> Pyramid<T> {
             lo: narrow(work.lo),
             hi: narrow(work.hi),
             stage: 0,
-            rounds,
-            unused: 0,
+            rounds: ROUNDS,
+            long_blocks,
             weights: eights.weights,
             planes: self.planes_arguments(gpu, planes),
         };
@@ -268,7 +270,7 @@ impl<T: Real> Pyramid<T> {
         };
         let ahead = SYMBOLS_BYTES + ENTRIES_BYTES + 32 * T::BYTES;
         let of_warp = ahead + if work.encode { 32 * STAGED_ROWS * T::BYTES } else { PLANES_BYTES };
-        let grid = if work.encode { entries.div_ceil(rounds) } else { entries.min(resident) };
+        let grid = if work.encode { entries - long_blocks * (ROUNDS - 1) } else { entries.min(resident) };
         // SAFETY: all buffers were reserved for this stage's worklist and extents.
         unsafe { gpu.launch(name, grid, 32 * WARPS, WARPS as usize * of_warp, &arguments) }
     }
