@@ -123,6 +123,7 @@ template <class T> __device__ void choose_in_order(const ChooseArguments<T> &a) 
     a.choices[blockIdx.x] = (u8)(Choice::IN_ORDER + best + (fine ? Choice::FINE : 0));
 }
 
-// Registers for five blocks of COLUMN_THREADS a multiprocessor: a few multiprocessors are busy with corner arrays, and no chunk should wait for another.
-extern "C" __global__ void __launch_bounds__(704) choose_in_order_f32(const ChooseArguments<float> a) { choose_in_order<float>(a); }
+// 72 registers: so that each quarter of a multiprocessor has seven warps and all of it five blocks of COLUMN_THREADS. A few multiprocessors are busy with corner
+// arrays, and no chunk should wait for another.
+extern "C" __global__ void __launch_bounds__(832) choose_in_order_f32(const ChooseArguments<float> a) { choose_in_order<float>(a); }
 extern "C" __global__ void __launch_bounds__(320) choose_in_order_f64(const ChooseArguments<double> a) { choose_in_order<double>(a); }

@@ -127,22 +127,20 @@ template <u32 AHEAD> struct GroupWriter {
         const u32 down = or_lanes(change < 0 ? rank : 0), wide = or_lanes(distance > NEAR ? rank : 0);
         const u32 fars = __ballot_sync(FULL, changed & (distance > NEAR));
         const u32 counted = own | nonzero << 16, sum = scan_lanes(counted, lane.number), before = sum - counted, all = __shfl_sync(FULL, sum, 31);
-        // six lanes put what tells sizes apart: two which groups change, two how, two by how much, as far as few bits tell
-        const u32 flag_count = __popc(live), how_count = __popc(changes), far_rank = __popc(fars & lane.below);
-        const u32 sizes = (u32)abs((i32)size_of(own) - (i32)size_of(other));
-        const u32 far = fars >> lane.number & 1 ? min(sizes, FARTHER) - 2 << FAR_BITS * (far_rank & 15) : 0;
-        const u32 near_words = or_lanes(far_rank < 16 ? far : 0), far_words = or_lanes(far_rank < 16 ? 0 : far);
+        // four lanes put the flags: two which groups change, two how
+        const u32 flag_count = __popc(live), how_count = __popc(changes);
         const u64 both = down | (u64)wide << how_count;
-        const u32 second = lane.number & 1, behind_flags = 1 + flag_count;
-        const u32 head = second ? flags >> 31 : 1 | flags << 1, tail = second ? (u32)(both >> 32) : (u32)both, third = second ? far_words : near_words;
-        u32 start = at + (changes == 0 ? 1 : behind_flags + 2 * how_count);
-        const u32 place = lane.number & 4 ? start : lane.number & 2 ? at + behind_flags : at;
-        put(place + 32 * second, lane.number >= 6 || changes == 0 ? 0 : lane.number & 4 ? third : lane.number & 2 ? tail : head);
-        start += FAR_BITS * __popc(fars);
-        const u32 farthers = __ballot_sync(FULL, changed & (distance >= FARTHER_AT));
-        if (farthers != 0) {
-            put(start + FARTHER_BITS * __popc(farthers & lane.below), farthers >> lane.number & 1 ? sizes - FARTHER : 0);
-            start += FARTHER_BITS * __popc(farthers);
+        const u32 head = lane.number & 1 ? flags >> 31 : 1 | flags << 1, tail = lane.number & 1 ? (u32)(both >> 32) : (u32)both;
+        put(at + 32 * (lane.number & 1) + (lane.number & 2 ? 1 + flag_count : 0), lane.number >= 4 || changes == 0 ? 0 : lane.number & 2 ? tail : head);
+        u32 start = at + 1 + (changes == 0 ? 0 : flag_count + 2 * how_count);
+        if (fars != 0) {
+            const u32 sizes = (u32)abs((i32)size_of(own) - (i32)size_of(other)), farthers = __ballot_sync(FULL, changed & (distance >= FARTHER_AT));
+            put(start + FAR_BITS * __popc(fars & lane.below), fars >> lane.number & 1 ? min(sizes, FARTHER) - 2 : 0);
+            start += FAR_BITS * __popc(fars);
+            if (farthers != 0) {
+                put(start + FARTHER_BITS * __popc(farthers & lane.below), farthers >> lane.number & 1 ? sizes - FARTHER : 0);
+                start += FARTHER_BITS * __popc(farthers);
+            }
         }
         const u32 start_of_signs = start + (all & 0xffff);
         at = start_of_signs + (all >> 16);

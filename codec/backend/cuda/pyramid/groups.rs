@@ -290,8 +290,9 @@ impl<T: Real> Pyramid<T> {
         let chunks = 0..self.coding.parts(gpu).chunk_count;
         self.assemble_groups(gpu, &gpu.stream, groups, chunks, Assembling::Always)
     }
-    /// The chunks that are whole when all tiles before `rest` are done.
+    /// The chunks that are whole when all tiles before `rest` are done; none where tiles of other shapes may take longer.
     pub(super) fn chunks_before(&self, rest: Option<&WholePart>) -> Range<u32> {
+        let rest = rest.filter(|_| self.stages[0].tiles.all_whole());
         0..rest.zip(self.bands.as_ref()).map_or(0, |(part, bands)| bands.chunk(part.tiles.start))
     }
     /// Queues the way from the bands, of which some tiles may be left out, to bytes.

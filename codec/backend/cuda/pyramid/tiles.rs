@@ -33,6 +33,10 @@ impl TileList {
         // SAFETY: just reserved for exactly this list.
         unsafe { gpu.upload(address, &list) }
     }
+    /// Whether there are no others than whole ones.
+    pub fn all_whole(&self) -> bool {
+        self.any.iter().all(|part| part.count == 0)
+    }
     /// Device address of the list of whole tiles.
     pub fn whole_at(&self, gpu: &Gpu) -> u64 {
         self.memory.address(gpu) + 4 * self.any.iter().map(|part| part.count as u64).sum::<u64>()
