@@ -150,17 +150,23 @@ impl<T: Real> Pyramid<T> {
         let (first, rest) = self.whole_parts(gpu, k, work);
         let beside = gpu.fork()?;
         let behind = rest.map(|part| gpu.fork_behind().map(|stream| (stream, part))).transpose()?;
-        let mut coarse = self.run_coarse((gpu, &gpu.stream), k, work, &first);
-        if let Some((stream, part)) = &behind {
-            coarse = coarse.and_then(|()| self.run_coarse((gpu, stream), k, work, part));
-        }
+        // Queued first: few blocks, which the whole tiles' many leave room; behind those of the bands, which hold all registers, they and the packing of what they
+        // make would come last.
         let mut others = run_any(self, &beside);
         if !work.encode {
             // known since the streams were found
             others = others.and_then(|()| self.run_left_out(gpu, &beside, k, work));
         }
-        let finest = match self.groups.as_ref().filter(|groups| work.encode && groups.has_banded()) {
-            Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &first, &beside),
+        let groups = self.groups.as_ref().filter(|groups| work.encode && groups.has_banded());
+        if let Some(groups) = groups {
+            others = others.and_then(|()| self.pack_groups(gpu, &beside, groups, Packing::Listed));
+        }
+        let mut coarse = self.run_coarse((gpu, &gpu.stream), k, work, &first);
+        if let Some((stream, part)) = &behind {
+            coarse = coarse.and_then(|()| self.run_coarse((gpu, stream), k, work, part));
+        }
+        let finest = match groups {
+            Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &first),
             None => self.run_finest((gpu, &gpu.stream), k, work, &first),
         };
         let behind_bands =
@@ -176,27 +182,17 @@ impl<T: Real> Pyramid<T> {
         [coarse, others, finest, behind_bands, early].into_iter().collect()
     }
 
-    /// The bands of whole tiles. Streams that need not wait for them are packed where they leave room: those of other tiles, which `others` makes, and the
-    /// streams 0 of whole ones, where these are not packed yet.
-    fn pack_beside_bands(
-        &self,
-        gpu: &Gpu,
-        k: usize,
-        work: &Work,
-        groups: &Groups,
-        part: &WholePart,
-        others: &CudaStream,
-    ) -> Result<()> {
+    /// The bands of whole tiles. The streams 0 of whole ones, where these are not packed yet, are packed where they leave room.
+    fn pack_beside_bands(&self, gpu: &Gpu, k: usize, work: &Work, groups: &Groups, part: &WholePart) -> Result<()> {
         let finest = || self.run_finest((gpu, &gpu.stream), k, work, part);
         if self.packed_with_coarse(work).is_some() {
-            return finest().and(self.pack_groups(gpu, others, groups, Packing::Listed));
+            return finest();
         }
         let behind = gpu.fork_behind()?;
         let bands = finest();
-        let listed = self.pack_groups(gpu, others, groups, Packing::Listed);
         let banded = self.pack_groups(gpu, &behind, groups, Packing::Banded);
         gpu.join(&behind)?;
-        bands.and(listed).and(banded)
+        bands.and(banded)
     }
 
     /// The tiles of a list: of `count`, or of as many as stand at device address `device_count`, if not 0, and at most `count`.
