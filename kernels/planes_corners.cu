@@ -20,7 +20,7 @@ template <class T> struct CornerChain {
 };
 template <class T> struct CornerTilesArguments {
     const Quantizer<T> *quantizers;
-    // All 0 between launches: how often blocks have asked for entries, how many have their values, and blocks that are done.
+    // All 0 between launches: how often blocks have asked for entries, for how many the values are there, and blocks that are done.
     u32 *turns, *loaded, *done;
     // Of each array, COUNT_WORDS apart: how many entries are rebuilt.
     u32 *rebuilt;
@@ -44,21 +44,18 @@ __device__ __forceinline__ u32 in_frame(u32 node, u32 up, u32 n) {
 // The tile's values, from the frame.
 template <class T> __device__ __forceinline__ void load_from_frame(const CornerChain<T> &chain, const NodeTile<T, true> &work, const Quad &quad, u32 tile) {
     typedef NodeTile<T, true> Nodes;
-    // Few under way: those of the array with the most tiles would be in the way of the others, for which all wait.
-    constexpr u32 BATCH = 4;
     const u32 lane = threadIdx.x % 32, up = work.a.stage;
     const u64 plane = (u64)chain.n[1] * chain.n[2];
     const T *from = chain.frame + in_frame(quad.at[2] + SIDE * tile + lane % SIDE, up, chain.n[2]);
-#pragma unroll 1
-    for (u32 i = 0; i < 2 * SIDE; i += BATCH) {
-        const u32 y = 4 * (i / SIDE) + lane / SIDE, z = i % SIDE;
-        const T *row = from + (u64)in_frame(quad.at[1] + y, up, chain.n[1]) * chain.n[2];
-        T value[BATCH];
+    T value[SIDE * SIDE * SIDE / 32];
 #pragma unroll
-        for (u32 k = 0; k < BATCH; k++) value[k] = row[in_frame(quad.at[0] + z + k, up, chain.n[0]) * plane];
+    for (u32 y = 0; y < 2; y++) {
+        const T *row = from + (u64)in_frame(quad.at[1] + 4 * y + lane / SIDE, up, chain.n[1]) * chain.n[2];
 #pragma unroll
-        for (u32 k = 0; k < BATCH; k++) work.v[(z + k) * Nodes::PLANE + y * Nodes::ROW + lane % SIDE] = value[k];
+        for (u32 z = 0; z < SIDE; z++) value[2 * z + y] = row[in_frame(quad.at[0] + z, up, chain.n[0]) * plane];
     }
+#pragma unroll
+    for (u32 i = 0; i < SIDE * SIDE * SIDE / 32; i++) work.v[i / 2 * Nodes::PLANE + (4 * (i % 2) + lane / SIDE) * Nodes::ROW + lane % SIDE] = value[i];
 }
 
 // Waits until `count` entries of an array are rebuilt: what was written for them can be read then.
@@ -112,14 +109,11 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
     __shared__ T values[4][NodeTile<T, ENCODE>::PLACES];
     __shared__ __align__(16) char symbols[WARP_BYTES];
     __shared__ u32 planes[ENCODE ? 1 : 4 * TILE_WORDS];
-    __shared__ __align__(16) u32 table[NodeTable::WORDS];
     __shared__ u32 turn;
     const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32, all = a.levels[a.level_count - 1].end;
     for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights)[i];
-    // there when the first tile needs it
-    for (u32 i = 4 * threadIdx.x; i < NodeTable::WORDS; i += 4 * blockDim.x) copy_ahead<16>(table + i, NODE_TABLE.of + i);
     while (true) {
-        // also for what is in shared memory from the start, and before symbols of the last turn are overwritten
+        // also before symbols of the last turn are overwritten
         __syncthreads();
         if (threadIdx.x == 0) turn = atomicAdd(a.turns, 1u);
         __syncthreads();
@@ -143,23 +137,21 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
             __syncthreads();
             if (tile == 0) take_planes(planes, record, symbols);
         }
-        NodeTile<T, ENCODE> work = {level, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[exists ? tile : 0].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), table, 0};
+        NodeTile<T, ENCODE> work = {level, weights, a.quantizers[0], (typename Real<T>::Bits *)a.planes.delta + tiles[exists ? tile : 0].start, values[tile], (u16 *)(symbols + tile * SYMBOL_BYTES), 0};
         if constexpr (ENCODE) {
             if (exists && level.values) work.load_values(quad, tile);
             if (!level.values) {
                 // the many values of the last array would be in the way of the others, for which all wait
-                const bool is_last = k + 1 == a.level_count;
-                if (is_last && k > 0) {
+                if (k > 0 && k + 1 == a.level_count) {
                     if (threadIdx.x == 0) wait_for(a.loaded, before);
                     __syncthreads();
                 }
                 if (exists) load_from_frame(a.chain, work, quad, tile);
                 __syncwarp();
-                if (threadIdx.x == 0 && !is_last) atomicAdd(a.loaded, 1u);
+                if (tile == 0 && lane == 0 && k + 1 < a.level_count) atomicAdd(a.loaded, 1u);
             }
             work.fill_up();
         }
-        copies_arrived();
         if (threadIdx.x == 0 && k > 0) wait_for(a.rebuilt + COUNT_WORDS * a.levels[k - 1].stage, needed);
         __syncthreads();
         if (exists) {

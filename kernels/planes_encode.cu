@@ -106,7 +106,7 @@ __device__ __forceinline__ void encode_exactly(const WholeArguments<T> &a, const
     AxisWeights<T> *weights = (AxisWeights<T> *)(values + NodeTile<T, true>::PLACES);
     static_assert(NodeTile<T, true>::PLACES + sizeof(AxisWeights<T>) / sizeof(T) <= 32 * STAGED_ROWS, "both fit");
     if (threadIdx.x % 32 == 0) *weights = a.weights;
-    NodeTile<T, true> work = {frame, *weights, z, (typename Real<T>::Bits *)a.planes.delta + tile.start, values, (u16 *)(memory + number * SYMBOL_BYTES), NODE_TABLE.of, 0};
+    NodeTile<T, true> work = {frame, *weights, z, (typename Real<T>::Bits *)a.planes.delta + tile.start, values, (u16 *)(memory + number * SYMBOL_BYTES), 0};
     work.load_values(quad, number);
     work.fill_up();
     __syncwarp();

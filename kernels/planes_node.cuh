@@ -16,55 +16,6 @@ template <class T> struct CornerLevel {
     // Which array it is.
     u32 stage;
 };
-// The nodes of a tile in the order in which they are coded: 32 at a time, of one step and one axis that they are predicted along.
-struct __align__(16) NodeTable {
-    // Distances of rows and planes, so that lines along all axes lie in different banks.
-    static constexpr u32 ROW = 12, PLANE = 100;
-    static __host__ __device__ constexpr u32 distance(u32 axis) { return axis == 0 ? PLANE : axis == 1 ? ROW : 1; }
-    // Nodes per axis: on the axes before that of the prediction old ones, on those behind it any of the step's.
-    static __host__ __device__ constexpr u32 extent(u32 step, u32 axis, u32 of) {
-        return of == axis ? Order::fresh(step) : of < axis ? Order::size(step + 1) : Order::size(step);
-    }
-    static __host__ __device__ constexpr u32 count(u32 step, u32 axis) { return extent(step, axis, 0) * extent(step, axis, 1) * extent(step, axis, 2); }
-    static __host__ __device__ constexpr u32 rounds(u32 step, u32 axis) { return (count(step, axis) + 31) / 32; }
-    // The rounds before: coarse steps first, and the last axis.
-    static __host__ __device__ constexpr u32 first(u32 step, u32 axis) {
-        u32 at = 0;
-        for (u32 i = 9; i-- > 3 * step + axis + 1;) at += rounds(i / 3, i % 3);
-        return at;
-    }
-    static constexpr u32 WORDS = 640, NONE = 0xffffffff;
-    // The place of a node, its number among the coded ones, which new node of its axis it is, and how far from the first place of its line.
-    u32 of[WORDS];
-    static __host__ __device__ constexpr u32 place(u32 entry) { return entry & 0x3ff; }
-    static __host__ __device__ constexpr u32 coded(u32 entry) { return entry >> 10 & 0x1ff; }
-    static __host__ __device__ constexpr u32 which(u32 entry) { return entry >> 19 & 3; }
-    static __host__ __device__ constexpr u32 along(u32 entry) { return entry >> 21; }
-    // Node `index` of S(step), on an axis.
-    static __host__ __device__ constexpr u32 position(u32 step, u32 index) { return index << step < SIDE ? index << step : SIDE - 1; }
-    static __host__ __device__ constexpr u32 entry(u32 step, u32 axis, u32 i) {
-        const u32 nx = extent(step, axis, 2), ny = extent(step, axis, 1), all = Order::size(step), old = Order::size(step + 1);
-        const u32 at[3] = {i / (nx * ny), i / nx % ny, i % nx};
-        // among the nodes of S(step)
-        u32 in_set[3] = {0, 0, 0};
-        for (u32 k = 0; k < 3; k++) in_set[k] = k == axis ? 2 * at[k] + 1 : k > axis ? at[k] : 2 * at[k] < all ? 2 * at[k] : all - 1;
-        // the nodes of rows before it, less those of S(step + 1)
-        const u32 old_rows = (in_set[0] + 1) / 2 * old + (axis == 0 ? 0 : (in_set[1] + 1) / 2);
-        const u32 number = old * old * old - 8 + (in_set[0] * all + in_set[1]) * all - old_rows * old + at[2];
-        const u32 line = position(step, in_set[axis]) * distance(axis);
-        const u32 place = position(step, in_set[0]) * PLANE + position(step, in_set[1]) * ROW + position(step, in_set[2]);
-        return place | number << 10 | at[axis] << 19 | line << 21;
-    }
-    __host__ __device__ constexpr NodeTable() : of() {
-        u32 at = 0;
-        for (u32 i = 9; i-- > 0;) {
-            for (u32 k = 0; k < 32 * rounds(i / 3, i % 3); k++) of[at++] = k < count(i / 3, i % 3) ? entry(i / 3, i % 3, k) : NONE;
-        }
-    }
-};
-static_assert(32 * (NodeTable::first(0, 0) + NodeTable::rounds(0, 0)) == NodeTable::WORDS, "all rounds");
-static __device__ const NodeTable NODE_TABLE;
-
 template <class T, bool ENCODE> struct NodeTile {
     const CornerLevel<T> &a;
     const AxisWeights<T> &weights;
@@ -72,16 +23,18 @@ template <class T, bool ENCODE> struct NodeTile {
     typename Real<T>::Bits *delta;
     T *v;
     u16 *symbols;
-    // NodeTable, in shared memory.
-    const u32 *table;
     u32 exact;
 
-    static constexpr u32 ROW = NodeTable::ROW, PLANE = NodeTable::PLANE, PLACES = SIDE * PLANE;
+    // Distances of rows and planes, so that lines along all axes lie in different banks.
+    static constexpr u32 ROW = 12, PLANE = 100, PLACES = SIDE * PLANE;
+    static constexpr u32 DISTANCE[3] = {PLANE, ROW, 1};
 
+    // Position of node `index` of S(STEP).
+    template <u32 STEP> static __device__ __forceinline__ u32 position(u32 index) { return min(index << STEP, SIDE - 1); }
     // The prediction of new node k of an axis, from the line along it that begins at `line`.
     template <u32 STEP, u32 AXIS> __device__ __forceinline__ T predict(const T *line, u32 k) const {
         typedef Real<T> R;
-        constexpr u32 D = NodeTable::distance(AXIS);
+        constexpr u32 D = DISTANCE[AXIS];
         if constexpr (STEP == 2) {
             return R::fma(weights.step2[0][1], line[7 * D], R::mul(weights.step2[0][0], line[0]));
         } else if constexpr (STEP == 1) {
@@ -106,16 +59,26 @@ template <class T, bool ENCODE> struct NodeTile {
             value = symbol == EXACT ? apply_delta<T>(delta[coded], p) : Real<T>::fma((T)(i32)symbol, z.step, p);
         }
     }
-    // The nodes of a step that are predicted along an axis.
+    // The nodes of a step that are predicted along an axis. On the axes before it they are old, on those behind it any of the step's.
     template <u32 STEP, u32 AXIS> __device__ __forceinline__ void nodes() {
-        constexpr u32 FIRST = NodeTable::first(STEP, AXIS), END = FIRST + NodeTable::rounds(STEP, AXIS);
+        constexpr u32 ALL = Order::size(STEP), OLD = Order::size(STEP + 1), NEW = Order::fresh(STEP);
+        constexpr u32 NZ = AXIS == 0 ? NEW : OLD, NY = AXIS == 1 ? NEW : AXIS == 2 ? OLD : ALL, NX = AXIS == 2 ? NEW : ALL;
+        constexpr u32 COUNT = NZ * NY * NX;
         // little code: what has not been fetched yet when the kernel starts costs more than waiting
 #pragma unroll 1
-        for (u32 round = FIRST; round < END; round++) {
-            const u32 entry = table[32 * round + threadIdx.x % 32];
-            if (entry == NodeTable::NONE) continue;
-            T *node = v + NodeTable::place(entry);
-            put(*node, predict<STEP, AXIS>(node - NodeTable::along(entry), NodeTable::which(entry)), NodeTable::coded(entry));
+        for (u32 first = 0; first < COUNT; first += 32) {
+            const u32 i = first + threadIdx.x % 32;
+            if (i >= COUNT) continue;
+            const u32 ix = i % NX, iy = i / NX % NY, iz = i / (NX * NY);
+            // among the nodes of S(STEP)
+            const u32 sz = AXIS == 0 ? 2 * iz + 1 : min(2 * iz, ALL - 1);
+            const u32 sy = AXIS == 1 ? 2 * iy + 1 : AXIS == 2 ? min(2 * iy, ALL - 1) : iy, sx = AXIS == 2 ? 2 * ix + 1 : ix;
+            // the nodes of rows before it, less those of S(STEP + 1)
+            const u32 old_rows = (sz + 1) / 2 * OLD + (AXIS == 0 ? 0 : (sy + 1) / 2);
+            const u32 coded = OLD * OLD * OLD - 8 + (sz * ALL + sy) * ALL - old_rows * OLD + ix;
+            const u32 place[3] = {position<STEP>(sz) * PLANE, position<STEP>(sy) * ROW, position<STEP>(sx)};
+            T *node = v + place[0] + place[1] + place[2];
+            put(*node, predict<STEP, AXIS>(node - place[AXIS], AXIS == 0 ? iz : AXIS == 1 ? iy : ix), coded);
         }
         __syncwarp();
     }
