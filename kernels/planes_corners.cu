@@ -3,7 +3,7 @@
 #include "planes_node.cuh"
 
 // Arrays of a launch at most.
-constexpr u32 MOST_LEVELS = 16;
+constexpr u32 MOST_LEVELS = 8;
 
 // What is done besides where a launch takes all corner arrays, all of whose tiles are whole.
 template <class T> struct CornerChain {
@@ -26,10 +26,10 @@ template <class T> struct CornerTilesArguments {
     u32 *rebuilt;
     u32 level_count, unused;
     CornerChain<T> chain;
-    AxisWeights<T> weights;
     PlanesArguments planes;
-    // The smallest first.
+    // The smallest first. Their nodes are spaced in different ways, so that each has weights of its own.
     CornerLevel<T> levels[MOST_LEVELS];
+    AxisWeights<T> weights[MOST_LEVELS];
 };
 // Counts that many blocks look at stand in lines of their own.
 constexpr u32 COUNT_WORDS = 32;
@@ -111,9 +111,8 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
     __shared__ u32 planes[ENCODE ? 1 : 4 * TILE_WORDS];
     __shared__ u32 turn;
     const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32, all = a.levels[a.level_count - 1].end;
-    for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights)[i];
     while (true) {
-        // also before symbols of the last turn are overwritten
+        // also before symbols and weights of the last turn are overwritten
         __syncthreads();
         if (threadIdx.x == 0) turn = atomicAdd(a.turns, 1u);
         __syncthreads();
@@ -122,6 +121,7 @@ template <class T, bool ENCODE> __device__ __forceinline__ void corner_tiles(con
         u32 k = 0;
         while (turn >= a.levels[k].end) k++;
         const CornerLevel<T> &level = a.levels[k];
+        for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights[k])[i];
         const u32 before = k == 0 ? 0 : a.levels[k - 1].end, needed = k == 0 ? 0 : before - (k == 1 ? 0 : a.levels[k - 2].end);
         const Quad quad = level.list[turn - before];
         const bool exists = tile < quad.count();

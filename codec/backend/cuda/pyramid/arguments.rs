@@ -150,9 +150,9 @@ device_struct! {
         pub level_count: u32,
         pub unused: u32,
         pub chain: CornerChain,
-        pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
-        pub levels: [CornerLevel; 16],
+        pub levels: [CornerLevel; 8],
+        pub weights: [AxisWeights<T>; 8],
     }
     pub struct PlanesArguments {
         pub tiles: u64,

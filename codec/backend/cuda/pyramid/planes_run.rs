@@ -1,7 +1,7 @@
 //! The kernels of the planes coder, and the order in which they are queued.
 
 use super::super::gpu::Gpu;
-use super::arguments::{CornerChain, CornerLevel, CornerTilesArguments, PlanesArguments, WholeArguments};
+use super::arguments::{AxisWeights, CornerChain, CornerLevel, CornerTilesArguments, PlanesArguments, WholeArguments};
 use super::class_arguments::Chunk;
 use super::planes::{Planes, RECORD_BYTES, TILE_WORDS, WARPS};
 use super::{Pyramid, Work, narrow};
@@ -23,7 +23,7 @@ const WHOLE_BLOCKS: [u32; 2] = [4, 2];
 const ROUNDS: u32 = 4;
 const LAST_ROUNDS: u32 = 2;
 /// As in planes_corners.cu: arrays of a launch at most.
-const MOST_LEVELS: usize = 16;
+const MOST_LEVELS: usize = 8;
 
 impl<T: Real> Pyramid<T> {
     /// Whether whole tiles of array `k` are in the worklist and go through the kernels for them.
@@ -147,17 +147,22 @@ impl<T: Real> Pyramid<T> {
 
     /// Whether whole tiles of array `k` can go into the launch of those of others, which come before it.
     fn follows(&self, others: &[usize], k: usize) -> bool {
-        let weights = |k: usize| self.stages[k].eights.as_ref().map(|eights| bytemuck::bytes_of(&eights.weights));
-        others.last().is_none_or(|&last| last == k + 1 && weights(last) == weights(k)) && others.len() < MOST_LEVELS
+        others.last().is_none_or(|&last| last == k + 1) && others.len() < MOST_LEVELS
     }
 
     /// The whole tiles of corner arrays, one array after the other, in one launch.
     fn run_levels(&self, gpu: &Gpu, planes: &Planes, arrays: &[usize], encode: bool, chain: CornerChain) -> Result<()> {
-        let Some(eights) = arrays.first().and_then(|&k| self.stages[k].eights.as_ref()) else { return Ok(()) };
+        if arrays.is_empty() {
+            return Ok(());
+        }
         let mut levels: [CornerLevel; MOST_LEVELS] = bytemuck::Zeroable::zeroed();
+        let mut weights: [AxisWeights<T>; MOST_LEVELS] = bytemuck::Zeroable::zeroed();
         let mut end = 0;
-        for (level, &k) in levels.iter_mut().zip(arrays) {
+        for ((level, weights), &k) in levels.iter_mut().zip(&mut weights).zip(arrays) {
             let (stage, corners) = (&self.stages[k], &self.stages[k + 1]);
+            if let Some(eights) = &stage.eights {
+                *weights = eights.weights;
+            }
             end += planes.listed[k].quad_count;
             *level = CornerLevel {
                 values: if chain.frame == 0 { stage.source().address(gpu) } else { 0 },
@@ -180,9 +185,9 @@ impl<T: Real> Pyramid<T> {
             level_count: arrays.len() as u32,
             unused: 0,
             chain,
-            weights: eights.weights,
             planes: self.planes_arguments(gpu, planes),
             levels,
+            weights,
         };
         let double = T::DTYPE == DType::F64;
         let name = match (encode, double) {
