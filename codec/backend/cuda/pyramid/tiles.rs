@@ -150,12 +150,11 @@ impl<T: Real> Pyramid<T> {
         let (first, rest) = self.whole_parts(gpu, k, work);
         let beside = gpu.fork()?;
         let behind = rest.map(|part| gpu.fork_behind().map(|stream| (stream, part))).transpose()?;
-        // Queued first: few blocks, which the whole tiles' many leave room; behind those of the bands, which hold all registers, they and the packing of what they
-        // make would come last.
-        let mut others = run_any(self, &beside);
-        if !work.encode {
-            // known since the streams were found
-            others = others.and_then(|()| self.run_left_out(gpu, &beside, k, work));
+        let mut others = Ok(());
+        if work.encode {
+            // Queued first: few blocks, which the whole tiles' many leave room; behind those of the bands, which hold all registers, they and the packing
+            // of what they make would come last.
+            others = run_any(self, &beside);
         }
         let groups = self.groups.as_ref().filter(|groups| work.encode && groups.has_banded());
         if let Some(groups) = groups {
@@ -164,6 +163,10 @@ impl<T: Real> Pyramid<T> {
         let mut coarse = self.run_coarse((gpu, &gpu.stream), k, work, &first);
         if let Some((stream, part)) = &behind {
             coarse = coarse.and_then(|()| self.run_coarse((gpu, stream), k, work, part));
+        }
+        if !work.encode {
+            // those left out are known since the streams were found
+            others = run_any(self, &beside).and_then(|()| self.run_left_out(gpu, &beside, k, work));
         }
         let finest = match groups {
             Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &first),
@@ -227,8 +230,8 @@ impl<T: Real> Pyramid<T> {
         let cut = largest.planes.div_ceil(SLAB_PLANES) as u32;
         let alone = few && device_count == 0 && largest.nodes > SMALL_NODES && count * cut <= gpu.multiprocessors;
         let slabs = if alone && !ordered { cut } else { 1 };
-        // where others run beside them, these leave them room: they wait more than they compute
-        let beside = ordered && self.stages[k].tiles.whole > 0 && (device_count == 0 || !work.encode);
+        // where others are encoded beside them, these leave them room: they wait more than they compute
+        let beside = work.encode && self.stages[k].tiles.whole > 0 && device_count == 0;
         // few tiles take as long as one, which many threads shorten; the last two numbers: groups of threads of a block, and tiles that one takes together
         let (kernels, threads, groups, together) = match (largest.nodes, ordered) {
             (0..=TINY_NODES, true) if !few => (kernels!("ordered_small"), [128, if double { 5 } else { 8 }], 4, 2),
