@@ -156,8 +156,7 @@ impl<T: Real> Pyramid<T> {
             // of what they make would come last.
             others = run_any(self, &beside);
         }
-        let groups = self.groups.as_ref().filter(|groups| work.encode && groups.has_banded());
-        if let Some(groups) = groups {
+        if let Some(groups) = self.packs_beside(work) {
             others = others.and_then(|()| self.pack_groups(gpu, &beside, groups, Packing::Listed));
         }
         let mut coarse = self.run_coarse((gpu, &gpu.stream), k, work, &first);
@@ -168,7 +167,7 @@ impl<T: Real> Pyramid<T> {
             // those left out are known since the streams were found
             others = run_any(self, &beside).and_then(|()| self.run_left_out(gpu, &beside, k, work));
         }
-        let finest = match groups {
+        let finest = match self.packs_beside(work) {
             Some(groups) => self.pack_beside_bands(gpu, k, work, groups, &first),
             None => self.run_finest((gpu, &gpu.stream), k, work, &first),
         };
@@ -183,6 +182,11 @@ impl<T: Real> Pyramid<T> {
             gpu.join(stream)?;
         }
         [coarse, others, finest, behind_bands, early].into_iter().collect()
+    }
+
+    /// The streams of which some are packed beside the bands.
+    fn packs_beside(&self, work: &Work) -> Option<&Groups> {
+        self.groups.as_ref().filter(|groups| work.encode && groups.has_banded())
     }
 
     /// The bands of whole tiles. The streams 0 of whole ones, where these are not packed yet, are packed where they leave room.
