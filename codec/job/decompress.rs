@@ -98,10 +98,11 @@ fn decode_frame<T: Coded>(
     let local = |at: [usize; 3]| std::array::from_fn(|a| at[a] - place.lo[a]);
     let wanted = Region { lo: local(common.lo), hi: local(common.hi) };
     let sink = FrameRegionSink { sink, special: frame.special::<T>()?, corner: place.lo, control };
+    // also where values are stored as they are: a damaged map is damage
+    let (tolerance, params) = frame.coding()?;
     if frame.kind() == FrameKind::Plain {
         return read_plain(frame, &wanted, &sink);
     }
-    let (tolerance, params) = frame.coding()?;
     let shape =
         FrameShape { n: place.shape(), tolerance: &tolerance, params: &params, max_abs: frame.extent().max_abs() };
     T::decode(backend, &shape, frame, &wanted, &sink, control)
