@@ -311,3 +311,23 @@ fn a_bound_below_the_spacing_of_values_is_stored_losslessly_where_that_is_shorte
         }
     }
 }
+
+/// A fast coder stores exact values at their full width: a whole frame of the class coder can take less than such a part.
+#[test]
+fn a_frame_with_a_lossless_part_is_stored_losslessly_where_that_is_shorter() {
+    let kind_of = |params: &Params, steps: f32| {
+        let volume = volume_f32(&[32, 40, 40], |i, v| if steps == 0.0 { v } else { (i as f32 / steps).floor() });
+        let mut map = ToleranceMap::uniform(&volume.shape, 0.5).unwrap();
+        map.tiers.push(Tier { name: "exact".into(), tau: 0.0 });
+        map.tier_of_block[..50].fill(1);
+        let control = Control::default();
+        let bytes = compress_to_vec(&volume, &map, params, &Cpu, &Provenance::default(), &control).unwrap().0;
+        let archive = Archive::from_bytes(bytes).unwrap();
+        let decoded = decompress_volume(&archive, &volume.shape.region(), &Cpu, None, &control).unwrap().0;
+        (archive.frame(0).kind(), bits(&decoded) == bits(&volume))
+    };
+    for params in [Params::balanced(), Params::fast()] {
+        assert_eq!(kind_of(&params, 9000.0), (FrameKind::Lossless, true));
+        assert_eq!(kind_of(&params, 0.0), (FrameKind::Coded, false));
+    }
+}

@@ -31,9 +31,8 @@ pub fn compress(
     control: &Control,
 ) -> Result<Report> {
     refuse_source(out, &volume.meta.source)?;
-    let mut file = PartFile::create(out)?;
-    let handle = file.file().try_clone().map_err(|e| Error::io(out, &e))?;
-    let (_, report) = compress_into(volume, map, params, backend, handle, provenance, control)?;
+    let file = PartFile::create(out)?;
+    let (file, report) = compress_into(volume, map, params, backend, file, provenance, control)?;
     file.commit()?;
     Ok(report)
 }
@@ -162,14 +161,14 @@ impl Run<'_> {
     }
 }
 
-/// Whether a frame is also coded losslessly, in case that is shorter: where most of its nodes cannot have been symbols, or where no
-/// tolerance is much wider than the spacing of the largest values (see `FORMAT.md`, "Lossless frame").
+/// Whether a frame is also coded losslessly, in case that is shorter: where most of its nodes cannot have been symbols, where a part
+/// is lossless anyway, or where no tolerance is much wider than the spacing of the largest values (see `FORMAT.md`, "Lossless frame").
 fn may_be_shorter_lossless<T: Real>(input: &FrameInput<T>, coded_bytes: u64, plain_bytes: u64) -> bool {
-    let loosest = input.tolerance.loosest();
+    let (strictest, loosest) = input.tolerance.extremes();
     if loosest == 0.0 && input.params.lossless() == *input.params {
         return false;
     }
-    8 * coded_bytes > 5 * plain_bytes || loosest <= 4.0 * T::UNIT_ROUNDOFF * input.max_abs.to_f64()
+    8 * coded_bytes > 5 * plain_bytes || strictest == 0.0 || loosest <= 4.0 * T::UNIT_ROUNDOFF * input.max_abs.to_f64()
 }
 
 /// Tells the time spent on output apart from the time of the backend.

@@ -203,8 +203,5 @@ impl Partial {
 
 /// The tier with the largest tolerance, of those that hold a block.
 pub(crate) fn loosest(map: &ToleranceMap) -> Option<usize> {
-    let mut used = vec![false; map.tiers.len()];
-    map.tier_of_block.iter().for_each(|t| used[*t as usize] = true);
-    let used = (0..map.tiers.len()).filter(|i| used[*i]);
-    used.max_by(|a, b| map.tiers[*a].tau.total_cmp(&map.tiers[*b].tau))
+    map.used_tiers().max_by(|a, b| map.tiers[*a].tau.total_cmp(&map.tiers[*b].tau))
 }

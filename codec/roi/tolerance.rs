@@ -58,12 +58,16 @@ impl ToleranceMap {
             tier_of_block: vec![0; self.tier_of_block.len()],
         }
     }
-    /// Largest tolerance of any block.
-    pub fn loosest(&self) -> f64 {
+    /// Smallest and largest tolerance of any block.
+    pub fn extremes(&self) -> (f64, f64) {
+        let taus = self.used_tiers().map(|tier| self.tiers[tier].tau);
+        taus.fold((f64::INFINITY, 0.0), |(low, high), tau| (tau.min(low), tau.max(high)))
+    }
+    /// The tiers that hold a block, in their order.
+    pub(crate) fn used_tiers(&self) -> impl Iterator<Item = usize> {
         let mut used = vec![false; self.tiers.len()];
         self.tier_of_block.iter().for_each(|&tier| used[usize::from(tier)] = true);
-        let taus = self.tiers.iter().zip(used).filter(|(_, used)| *used).map(|(tier, _)| tier.tau);
-        taus.fold(0.0, f64::max)
+        used.into_iter().enumerate().filter_map(|(tier, used)| used.then_some(tier))
     }
     /// Tolerance of the block that holds node `(z, y, x)`.
     pub fn tau_at(&self, [z, y, x]: [usize; 3]) -> f64 {
