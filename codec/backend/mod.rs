@@ -3,15 +3,17 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-pub mod device;
+mod device;
 mod frame_parts;
+mod open;
 
 use crate::{Control, Element, Error, ErrorKind, Params, Region, Result, ToleranceMap, volume::Field};
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
-pub use device::{Device, Gpus, Opened, open};
+pub use device::{Device, Gpus};
 pub use frame_parts::FrameParts;
+pub use open::{Opened, open};
 
 /// One frame to encode: all values are finite (missing values are filled before this).
 pub struct FrameInput<'a, T: Element> {

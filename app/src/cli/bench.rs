@@ -1,8 +1,9 @@
 //! `blockmgard bench`: ratio and speed, medians of several runs, everything in memory.
 
-use super::args::{Codec, DeviceArg, Hints, Input};
+use super::args::{DeviceArg, Hints, Input};
 use super::bench_gpu::BenchGpu;
 use super::bench_table::{BenchSweep, BenchTable};
+use super::codec_args::Codec;
 use super::compress::{describe, dtype_name};
 use super::progress::Session;
 use super::tolerance::{ToleranceArgs, tiers_json};

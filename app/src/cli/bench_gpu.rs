@@ -1,6 +1,7 @@
 //! `blockmgard bench gpu`: kernel by kernel, device-resident, and host to host.
 
-use super::args::{Codec, DeviceArg, Hints, Input};
+use super::args::{DeviceArg, Hints, Input};
+use super::codec_args::Codec;
 use super::compress::{describe, dtype_name};
 use super::parse;
 use super::progress::Session;

@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod bench_gpu;
 mod bench_table;
+mod codec_args;
 mod codes;
 mod compress;
 mod decompress;

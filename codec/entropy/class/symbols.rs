@@ -4,7 +4,7 @@
 //! first, units of a step in raster order; in a unit its nodes in raster order. Only the groups coder has them at the *places* of
 //! its groups, some of which have no node.
 
-use crate::entropy::groups::TileRuns;
+use crate::entropy::groups::runs::TileRuns;
 
 /// The symbol of a node whose value is given by [`ChunkSymbols::delta`] instead of a quantized residual.
 pub const EXACT: i16 = i16::MIN;

@@ -5,15 +5,15 @@ mod decode;
 mod encode;
 pub mod geometry;
 mod lanes;
-mod runs;
+pub mod runs;
 #[cfg(test)]
 mod tests;
 
 pub use decode::decode_chunk;
 pub use encode::encode_chunk;
-pub use runs::TileRuns;
 
 use super::class::symbols::{ChunkLayout, TileLayout, TileRef};
+use runs::TileRuns;
 
 /// Flag in the first byte: the deltas of exact nodes follow the streams.
 const HAS_EXACT: u8 = 128;

@@ -1,7 +1,8 @@
 //! The coder against a second encoder, written bit by bit from `FORMAT.md`, and against damage.
 
 use super::geometry::{GROUP, NO_NODE, TileGroups};
-use super::{TileRuns, decode_chunk, encode_chunk, layout_in_places};
+use super::runs::TileRuns;
+use super::{decode_chunk, encode_chunk, layout_in_places};
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT};
 use crate::simd::Instructions;
 use crate::simd::tests::with_at_most;

@@ -6,7 +6,7 @@ use super::quantizer::LEVELS;
 use super::tiers::Tiers;
 use crate::entropy::class::symbols::{ChunkLayout, ChunkSymbols, EXACT, TileLayout, TileRef, Unit};
 use crate::entropy::groups::geometry::TileGroups;
-use crate::entropy::groups::{TileRuns, layout_in_places};
+use crate::entropy::groups::{layout_in_places, runs::TileRuns};
 use crate::{Coder, Result};
 
 /// Level of quantization, as of all corner arrays.

@@ -5,7 +5,7 @@ use super::geometry::Array;
 use super::stencil::AxisPlan;
 use crate::entropy::class::symbols::{ChunkLayout, TileLayout, TileRef, Unit};
 use crate::entropy::groups::geometry::{NO_NODE, TileGroups, TileShape};
-use crate::entropy::groups::{TileRuns, layout_in_places};
+use crate::entropy::groups::{layout_in_places, runs::TileRuns};
 use crate::{Element, Region};
 
 /// One shape of (clipped) tile: its stencils and the order in which its nodes are coded.
