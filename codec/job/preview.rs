@@ -120,7 +120,8 @@ fn of_frame<T: Coded + Real>(
         preview = pyramid::preview::<T>(&shape, frame, max_values, control)?;
     }
     if !fits(&preview) {
-        return Err(Error::invalid("the frames of this stream have no common preview"));
+        let message = "the frames of this stream differ in shape so much that no coarse nodes of theirs meet";
+        return Err(Error::invalid(message).remedy("decode a box instead"));
     }
     put_special(frame, &mut preview)?;
     Ok(preview)

@@ -158,6 +158,7 @@ fn in_words(message: &str) -> String {
             "one kind of shape (or tolerance) is due here, not several or none: give each its own region (or tier)"
                 .into()
         }
+        "number out of range" => "a number here is too large for 64-bit floats".into(),
         m if m.starts_with("wanted string or table") => {
             "a tolerance is { rel = 1e-3 }, \"lossless\" or \"ignore\", and a shape is { box = { ... } } or the like"
                 .into()
@@ -169,7 +170,8 @@ fn in_words(message: &str) -> String {
 fn json_error(e: &serde_json::Error) -> Error {
     let text = e.to_string();
     let place = format!(" at line {} column {}", e.line(), e.column());
-    Error::invalid(format!("line {}: {}", e.line(), text.strip_suffix(&place).unwrap_or(&text))).remedy(SCHEMA_HINT)
+    Error::invalid(format!("line {}: {}", e.line(), in_words(text.strip_suffix(&place).unwrap_or(&text))))
+        .remedy(SCHEMA_HINT)
 }
 
 fn line_at(text: &str, byte: usize) -> usize {

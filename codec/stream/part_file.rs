@@ -1,7 +1,9 @@
 //! Files that appear whole or not at all.
 
+use super::writer::Output;
 use crate::{Error, ErrorKind, Result};
 use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file written as `OUT.part` beside `OUT` and renamed by [`PartFile::commit`]. Dropped before that, it is removed.
@@ -36,7 +38,7 @@ impl PartFile {
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
                 Err(e) => {
                     let remedy = "choose a folder that exists and that you may write to";
-                    return Err(Error::io(&part, &e).remedy(remedy));
+                    return Err(Error::io(&target, &e).remedy(remedy));
                 }
             }
         }
@@ -93,6 +95,30 @@ pub fn refuse_source(target: &Path, source: &str) -> Result<()> {
     }
 }
 
+impl Write for PartFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.file().flush()
+    }
+}
+
+impl Seek for PartFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file().seek(to)
+    }
+}
+
+impl Output for PartFile {
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file().set_len(length)
+    }
+    fn path(&self) -> Option<&Path> {
+        Some(&self.target)
+    }
+}
+
 impl Drop for PartFile {
     fn drop(&mut self) {
         if self.file.take().is_some() {
@@ -105,7 +131,6 @@ impl Drop for PartFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     #[test]
     fn a_file_appears_whole_or_not_at_all() {

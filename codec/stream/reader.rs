@@ -161,7 +161,10 @@ fn checked<'a>(all: &'a [u8], from: usize, at: usize, part: &'static str) -> Res
 }
 
 fn read_header(all: &[u8]) -> Result<(Header, usize)> {
-    if !all.starts_with(&MAGIC[..all.len().min(MAGIC.len())]) || all.is_empty() {
+    if all.is_empty() {
+        return Err(Error::truncated("this is no .bmg stream: it is empty"));
+    }
+    if !all.starts_with(&MAGIC[..all.len().min(MAGIC.len())]) {
         return Err(Error::corrupt("this is no .bmg stream: its magic bytes are others"));
     }
     match all.get(MAGIC.len()) {

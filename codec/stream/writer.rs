@@ -11,11 +11,16 @@ use crate::backend::{FrameParts, FrameSink};
 use crate::volume::Field;
 use crate::{Control, Element, Error, ErrorKind, Result, ToleranceMap};
 use std::io::{Cursor, Seek, SeekFrom, Write};
+use std::path::Path;
 
 /// Where a stream can be written: a frame that turns out larger than its plain values is written again.
 pub trait Output: Write + Seek {
     /// Drops everything from `length` on.
     fn truncate(&mut self, length: u64) -> std::io::Result<()>;
+    /// The name of the file, for messages.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 }
 
 impl Output for std::fs::File {
@@ -84,7 +89,7 @@ impl<W: Output> StreamWriter<W> {
         tail.extend(crc32fast::hash(&tail).to_le_bytes());
         tail.extend(END_MARK);
         self.write(&tail)?;
-        self.out.flush().map_err(write_error)?;
+        self.out.flush().map_err(|e| self.failed(&e))?;
         Ok((self.out, self.position))
     }
     fn put(&mut self, bytes: &[u8]) -> Result<Part> {
@@ -92,15 +97,22 @@ impl<W: Output> StreamWriter<W> {
         Ok(Part::of(bytes))
     }
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(write_error)?;
+        self.out.write_all(bytes).map_err(|e| self.failed(&e))?;
         self.position += bytes.len() as u64;
         Ok(())
     }
     fn rewind(&mut self, position: u64) -> Result<()> {
-        self.out.truncate(position).map_err(write_error)?;
-        self.out.seek(SeekFrom::Start(position)).map_err(write_error)?;
+        self.out.truncate(position).map_err(|e| self.failed(&e))?;
+        self.out.seek(SeekFrom::Start(position)).map_err(|e| self.failed(&e))?;
         self.position = position;
         Ok(())
+    }
+    fn failed(&self, error: &std::io::Error) -> Error {
+        match self.out.path() {
+            Some(path) => Error::io(path, error),
+            None => Error::new(ErrorKind::Io, format!("writing the stream failed: {error}"))
+                .remedy("check the free space of the disk and your quota"),
+        }
     }
 }
 
@@ -109,11 +121,6 @@ fn put_checked(out: &mut Vec<u8>, payload: &[u8], start: usize) {
     put_varint(out, payload.len() as u64);
     out.extend(payload);
     out.extend(crc32fast::hash(&out[start..]).to_le_bytes());
-}
-
-fn write_error(e: std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("writing the stream failed: {e}"))
-        .remedy("check the free space of the disk and your quota")
 }
 
 /// One frame being written: a backend's [`FrameSink`].

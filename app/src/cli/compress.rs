@@ -1,6 +1,7 @@
 //! `blockmgard compress`.
 
-use super::args::{Codec, DeviceArg, Input};
+use super::args::{DeviceArg, Input};
+use super::codec_args::Codec;
 use super::codes::Codes;
 use super::parse;
 use super::progress::Session;
@@ -51,8 +52,10 @@ impl Compress {
         let source = self.input.source()?;
         let variable = source.chosen()?;
         let info = &source.dataset.variables()[variable];
-        let passed_over = self.input.hints.passed_over(info);
-        info.notes.iter().chain(&passed_over).for_each(|note| session.note(&format!("note: {note}")));
+        info.notes.iter().for_each(|note| session.note(&format!("note: {note}")));
+        if let Some(passed_over) = self.input.hints.passed_over(info) {
+            session.warn(&passed_over);
+        }
         let mut codes = Codes::default();
         if !self.all {
             let mut volume = self.input.step_of(&source, variable)?;

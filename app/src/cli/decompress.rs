@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub struct Decompress {
     /// Stream to read
-    #[arg(value_name = "X.bmg")]
+    #[arg(value_parser = parse::stream, value_name = "X.bmg")]
     stream: PathBuf,
     /// File to write: .f32, .f64 or .raw (plain little-endian values), .npy, .vti, .vtr, .nrrd, .nii, .nc
     #[arg(short, long, value_parser = parse::output, value_name = "OUT")]

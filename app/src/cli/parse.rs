@@ -90,6 +90,15 @@ pub fn output(text: &str) -> Result<PathBuf> {
     Ok(text.into())
 }
 
+/// A stream to read.
+pub fn stream(text: &str) -> Result<PathBuf> {
+    if text == "-" {
+        return Err(Error::invalid("a stream cannot come through a pipe: its directory stands at its end")
+            .remedy("write it to a file first; ./- is one called -"));
+    }
+    Ok(text.into())
+}
+
 /// A PSNR or ratio to reach.
 pub fn goal(text: &str) -> Result<f64> {
     let good = text.trim().parse().ok().filter(|t: &f64| *t > 0.0 && t.is_finite());

@@ -105,11 +105,14 @@ fn found_report(goal: Goal, found: &job::Found) -> (Value, String) {
         Goal::Psnr(db) => ("PSNR", db, " dB"),
         Goal::Ratio(ratio) => ("ratio", ratio, ""),
     };
-    let near = if found.close { "" } else { "; no tolerance comes nearer" };
+    let near = if found.close { "" } else { "; none of them came nearer" };
+    let reached = match found.reached {
+        f64::INFINITY => "an exact copy".into(),
+        reached => format!("{}{unit}", number(reached)),
+    };
     let text = format!(
-        "{what} {}{unit} asked for, {}{unit} found after {} run(s) with all tiers times {:.4e}{near}",
+        "{what} {}{unit} asked for, {reached} found after {} run(s) with all tiers times {:.4e}{near}",
         number(target),
-        number(found.reached),
         found.runs,
         found.scale
     );

@@ -25,7 +25,12 @@ impl Found<'_> {
         value["min"] = json!(self.extent.map(|e| e.min));
         value["max"] = json!(self.extent.map(|e| e.max));
         value["suspected_missing"] = json!(self.suspect);
+        value["remarks"] = json!(self.remarks);
         Ok(value)
+    }
+    /// What its header and its values make one know.
+    fn notes(&self) -> impl Iterator<Item = &String> {
+        self.info.notes.iter().chain(&self.remarks)
     }
     fn name(&self) -> &str {
         if self.info.name.is_empty() { "values" } else { &self.info.name }
@@ -86,7 +91,7 @@ fn alone(found: &Found) -> String {
     line("units", info.units.clone());
     line("missing", found.missing());
     place(info, &mut out);
-    for note in info.notes.iter().chain(&found.remarks) {
+    for note in found.notes() {
         let _ = writeln!(out, "  note: {note}");
     }
     if let (Some(range), Some(extent)) = (found.range(), found.extent) {
@@ -112,14 +117,13 @@ fn listed(found: &[Found]) -> String {
         let info = group[0].info;
         let _ = writeln!(out, "\n{}", axes(info));
         place(info, &mut out);
-        let shared = |note: &&String| group.iter().all(|f| f.info.notes.contains(*note));
-        for note in info.notes.iter().filter(shared) {
+        let shared = |note: &&String| group.iter().all(|f| f.notes().any(|n| n == *note));
+        for note in group[0].notes().filter(shared) {
             let _ = writeln!(out, "  note: {note}");
         }
         out += &table(&group.iter().map(|f| row(f)).collect::<Vec<_>>(), 2);
         for one in &group {
-            let own = one.info.notes.iter().filter(|n| !shared(n)).chain(&one.remarks);
-            for note in own {
+            for note in one.notes().filter(|note| !shared(note)) {
                 let _ = writeln!(out, "  note on {}: {note}", one.name());
             }
         }

@@ -20,7 +20,7 @@ pub struct Verify {
     #[command(flatten)]
     input: Input,
     /// The stream made of it
-    #[arg(value_name = "X.bmg")]
+    #[arg(value_parser = parse::stream, value_name = "X.bmg")]
     stream: PathBuf,
     /// Memory to keep within (1GiB)
     #[arg(long, value_parser = parse::bytes, value_name = "SIZE")]
