@@ -4,6 +4,19 @@
 #include "class.cuh"
 #include "pyramid.cuh"
 
+// Where the host lets kernels start before those queued before them are done (Gpu::launch_early): waits for these, whose results must not be touched before.
+__device__ __forceinline__ void kernels_before_are_done() {
+#if !defined(BLOCKMGARD_EMULATOR) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// The blocks of a kernel that is queued so may start where there is room, once all of this one's are at work.
+__device__ __forceinline__ void next_kernel_may_start() {
+#if !defined(BLOCKMGARD_EMULATOR) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // Nodes of a group, groups of a tile, words of a tile's planes at most; symbols that a tile has room for.
 constexpr u32 GROUP = 32, TILE_GROUPS = 16, TILE_WORDS = 256, TILE_SYMBOLS = 512;
 // Tiles of a chunk at most.
@@ -44,9 +57,9 @@ struct PlanesArguments {
     // Decoding.
     TileRecord *records;
     u32 *exact_at;
-    // Tiles that the kernels of whole tiles never take.
+    // Tiles that come by way of their symbols.
     const u32 *list;
-    // Decoding, tiles that they leave out: those of array s, `slow_count[s]` of them, from place `slow_first[s]` on. Behind these counts, for each array, how
+    // Decoding, tiles with exact nodes: those of array s, `slow_count[s]` of them, from place `slow_first[s]` on. Behind these counts, for each array, how
     // often blocks have asked for whole tiles (Turns).
     u32 *slow;
     u32 *slow_count;
@@ -58,7 +71,7 @@ struct PlanesArguments {
     u32 list_count, stage_count, chunk_count, value_bytes;
 };
 
-// Calls f(tile) for each of the tiles that the kernels of whole tiles do not take or leave out, a warp a tile.
+// Calls f(tile) for each of the tiles that come by way of their symbols, and of those with exact nodes, a warp a tile.
 template <class F> __device__ __forceinline__ void each_other_tile(const PlanesArguments &a, F f) {
     const u32 first = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, warps = gridDim.x * (blockDim.x / 32), lane = threadIdx.x % 32;
     // those of all arrays at once, a lane an array

@@ -87,18 +87,27 @@ __device__ __forceinline__ bool has_wide(const uint4 &widths) { return ((widths.
 template <class D> __device__ u32 exact_values(const PlanesArguments &a, const Tile &tile, const uint4 &widths, const u32 *slot, u32 *to) {
     const u32 lane = threadIdx.x % 32, nodes = a.shape_nodes[tile.shape], four[4] = {widths.x, widths.y, widths.z, widths.w};
     u32 count = 0;
-    for (u32 g = 0; g < TILE_GROUPS; g++) {
-        const u32 width = four[g / 4] >> (8 * (g % 4)) & 0x1f;
-        const u32 exact = width < 16 ? 0 : __reduce_and_sync(FULL, lane < 16 ? slot[lane] : FULL);
-        slot += width;
-        if (exact == 0) continue;
-        const u32 node = GROUP * g + lane;
-        if (to && node < nodes && exact >> lane & 1) {
-            const D delta = ((const D *)a.delta)[tile.start + node];
-            u32 *at = to + (count + __popc(exact & ((1u << lane) - 1))) * (sizeof(D) / 4);
-            for (u32 k = 0; k < sizeof(D) / 4; k++) at[k] = (u32)((u64)delta >> (32 * k));
+#pragma unroll
+    for (u32 i = 0; i < TILE_GROUPS / 4; i++) {
+        // the planes of four groups at once
+        u32 planes[4];
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) {
+            const u32 width = four[i] >> (8 * k) & 0x1f;
+            planes[k] = width < 16 ? 0 : lane < 16 ? slot[lane] : FULL;
+            slot += width;
         }
-        count += __popc(exact);
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) {
+            const u32 exact = __reduce_and_sync(FULL, planes[k]), node = GROUP * (4 * i + k) + lane;
+            if (exact == 0) continue;
+            if (to && node < nodes && exact >> lane & 1) {
+                const D delta = ((const D *)a.delta)[tile.start + node];
+                u32 *at = to + (count + __popc(exact & ((1u << lane) - 1))) * (sizeof(D) / 4);
+                for (u32 j = 0; j < sizeof(D) / 4; j++) at[j] = (u32)((u64)delta >> (32 * j));
+            }
+            count += __popc(exact);
+        }
     }
     return count;
 }
@@ -137,6 +146,7 @@ static_assert(CHUNK_TILES * TILE_WORDS < 1u << PAIR_AT && CHUNK_TILES * TILE_GRO
 // A block a chunk, a thread a tile. All that it needs to know first is asked for at once, and between two barriers all sums are made.
 extern "C" __global__ void __launch_bounds__(THREADS, 4) assemble_planes(const PlanesArguments a) {
     __shared__ Shared shared;
+    kernels_before_are_done();
     Chunk &chunk = a.chunks[blockIdx.x];
     const u32 t = threadIdx.x, lane = t % 32, warp = t / 32, tiles = chunk.tile_end - chunk.tile, number = chunk.tile + t;
     const bool exists = t < tiles;

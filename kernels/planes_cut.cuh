@@ -34,8 +34,18 @@ template <bool WIDE> __device__ __forceinline__ u32 zigzag_planes(u32 (&plane)[1
     return width;
 }
 
-// Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works for tile l mod 4, on two of its groups.
-__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Quad &quad, u32 chunk, char *memory, u32 out) {
+// Up to four tiles of a chunk that a warp takes, lane l for tile l mod 4: which of them there are, a bit each, and which have more nodes than a mask of one byte
+// says; the lane's number, that of the first, and whether their numbers follow each other.
+struct Four {
+    u32 exist, two_bytes, number, first;
+    bool in_order;
+
+    __device__ __forceinline__ explicit Four(const Quad &quad) : exist((1u << quad.count()) - 1), two_bytes(15), number(quad.number() + threadIdx.x % 4), first(quad.number()), in_order(true) {}
+    __device__ __forceinline__ Four(u32 exist, u32 two_bytes, u32 number, u32 first, bool in_order) : exist(exist), two_bytes(two_bytes), number(number), first(first), in_order(in_order) {}
+};
+
+// Cuts the symbols of the warp's four tiles into planes, but for the tiles whose bit of `out` is set. Lane l works on two groups of its tile.
+__device__ __forceinline__ void store_planes(const PlanesArguments &a, const Four &tiles, u32 chunk, char *memory, u32 out) {
     const u32 lane = threadIdx.x % 32, tile = lane % 4, first = lane / 4;
     const bool taken = !(out >> tile & 1);
     const char *own = memory + tile * SYMBOL_BYTES;
@@ -99,21 +109,22 @@ __device__ __forceinline__ void store_planes(const PlanesArguments &a, const Qua
         }
     }
     if (taken) {
-        u8 *widths = a.widths + (u64)(quad.number() + tile) * TILE_GROUPS;
-        widths[first] = (u8)width[0], widths[first + 8] = (u8)(width[1] | (first == 7 ? TWO_MASK_BYTES : 0));
+        u8 *widths = a.widths + (u64)tiles.number * TILE_GROUPS;
+        widths[first] = (u8)width[0], widths[first + 8] = (u8)(width[1] | (first == 7 && (tiles.two_bytes >> tile & 1) ? TWO_MASK_BYTES : 0));
     }
     // a bit for each tile that has symbols
     const u32 with = __ballot_sync(FULL, words > 0) & 15;
-    add_counts(a, chunk, width[0] + width[1], (width[0] > 0) + (width[1] > 0), 2 * __popc(with));
+    add_counts(a, chunk, width[0] + width[1], (width[0] > 0) + (width[1] > 0), __popc(with) + __popc(with & tiles.two_bytes));
     __syncwarp();
-    u32 *slot = a.slots + (u64)quad.number() * TILE_WORDS;
     // a tile that is left out will need its own slot
-    const bool together = (out & ((1u << quad.count()) - 1)) == 0;
-    if (taken && lane < 4) a.sources[quad.number() + lane] = quad.number() * TILE_WORDS + (together ? own_start : lane * TILE_WORDS);
+    const bool together = tiles.in_order && (out & tiles.exist) == 0;
+    if (taken && lane < 4) a.sources[tiles.number] = together ? tiles.first * TILE_WORDS + own_start : tiles.number * TILE_WORDS;
     if (together) {
-        for (u32 i = lane; 4 * i < all; i += 32) ((uint4 *)slot)[i] = ((const uint4 *)memory)[i];
+        uint4 *slot = (uint4 *)(a.slots + (u64)tiles.first * TILE_WORDS);
+        for (u32 i = lane; 4 * i < all; i += 32) slot[i] = ((const uint4 *)memory)[i];
     } else {
-        for (u32 i = lane / 4; i < words; i += 8) slot[tile * TILE_WORDS + i] = staged[i];
+        u32 *slot = a.slots + (u64)tiles.number * TILE_WORDS;
+        for (u32 i = lane / 4; i < words; i += 8) slot[i] = staged[i];
     }
 }
 
@@ -150,6 +161,32 @@ __device__ __forceinline__ void pack_tile(const PlanesArguments &a, u32 number) 
     if (lane > 0 || words == 0) return;
     atomicAdd(&a.chunks[tile.chunk].cost, counts_of(words, groups, mask_bytes(nodes)));
     if (exact > 0) atomicAdd(&a.chunks[tile.chunk].coded, exact);
+}
+
+// Symbols of a tile and what its exact nodes are, by a warp.
+template <class D> __device__ __forceinline__ void unpack_tile(const PlanesArguments &a, u32 number) {
+    const u32 lane = threadIdx.x % 32;
+    const Tile &tile = a.tiles[number];
+    const TileRecord record = a.records[number];
+    const u32 *planes = (const u32 *)a.output + record.planes, *exact = (const u32 *)a.output + a.exact_at[number];
+    const u32 nodes = a.shape_nodes[tile.shape];
+    for (u32 g = 0; GROUP * g < nodes; g++) {
+        const u32 width = record.width(g), node = GROUP * g + lane;
+        const u32 own = lane < width ? planes[lane] : 0;
+        u32 z = 0;
+        for (u32 b = 0; b < width; b++) z |= (__shfl_sync(FULL, own, b) >> lane & 1) << b;
+        planes += width;
+        if (node < nodes) a.q[tile.start + node] = unzigzag(z);
+        const u32 listed = __ballot_sync(FULL, node < nodes && z == EXACT_ZIGZAG);
+        if (listed == 0) continue;
+        if (listed >> lane & 1) {
+            const u32 *at = exact + __popc(listed & ((1u << lane) - 1)) * (sizeof(D) / 4);
+            D delta = 0;
+            for (u32 k = 0; k < sizeof(D) / 4; k++) delta |= (D)at[k] << (32 * k);
+            ((D *)a.delta)[tile.start + node] = delta;
+        }
+        exact += __popc(listed) * (sizeof(D) / 4);
+    }
 }
 
 // From planes of zigzags to planes of the numbers themselves; plane 8 is 0 where there are 8.

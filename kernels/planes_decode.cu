@@ -1,5 +1,5 @@
 // The planes coder, decoding: where each tile's planes stand; then whole tiles from planes to values in one kernel, symbols of the others.
-#include "planes_cut.cuh"
+#include "planes_store.cuh"
 
 // Warps of the block that takes a chunk: a thread a tile.
 constexpr u32 PARSE_WARPS = CHUNK_TILES / 32;
@@ -105,32 +105,6 @@ extern "C" __global__ void __launch_bounds__(32 * PARSE_WARPS, 4) parse_planes(c
     if (slow) leave_out(a, chunk.stream, number);
 }
 
-// Symbols of a tile, a warp a tile.
-template <class D> __device__ __forceinline__ void unpack_tile(const PlanesArguments &a, u32 number) {
-    const u32 lane = threadIdx.x % 32;
-    const Tile &tile = a.tiles[number];
-    const TileRecord record = a.records[number];
-    const u32 *planes = (const u32 *)a.output + record.planes, *exact = (const u32 *)a.output + a.exact_at[number];
-    const u32 nodes = a.shape_nodes[tile.shape];
-    for (u32 g = 0; GROUP * g < nodes; g++) {
-        const u32 width = record.width(g), node = GROUP * g + lane;
-        const u32 own = lane < width ? planes[lane] : 0;
-        u32 z = 0;
-        for (u32 b = 0; b < width; b++) z |= (__shfl_sync(FULL, own, b) >> lane & 1) << b;
-        planes += width;
-        if (node < nodes) a.q[tile.start + node] = unzigzag(z);
-        const u32 listed = __ballot_sync(FULL, node < nodes && z == EXACT_ZIGZAG);
-        if (listed == 0) continue;
-        if (listed >> lane & 1) {
-            const u32 *at = exact + __popc(listed & ((1u << lane) - 1)) * (sizeof(D) / 4);
-            D delta = 0;
-            for (u32 k = 0; k < sizeof(D) / 4; k++) delta |= (D)at[k] << (32 * k);
-            ((D *)a.delta)[tile.start + node] = delta;
-        }
-        exact += __popc(listed) * (sizeof(D) / 4);
-    }
-}
-
 extern "C" __global__ void __launch_bounds__(128) unpack_planes(const PlanesArguments a) {
     each_other_tile(a, [&](u32 tile) {
         if (a.value_bytes == 4) unpack_tile<u32>(a, tile);
@@ -149,33 +123,6 @@ template <class T> struct Rebuild {
     }
     template <u32 ROW> __device__ __forceinline__ void put_last(T &v, T p, bool valid, u32 rank) const { put<false, ROW>(v, p, valid, rank); }
 };
-
-// Writes the part of a tile inside the box.
-template <class T> __device__ __forceinline__ void store_tile(const WholeArguments<T> &a, const Quad &quad, const T (&v)[SIDE * SIDE]) {
-    const u32 lane = threadIdx.x % 32, x = quad.at[2] + lane, ny = a.hi[1] - a.lo[1], nx = a.hi[2] - a.lo[2];
-    if (x < a.lo[2] || x >= a.hi[2]) return;
-    const u64 plane = (u64)ny * nx;
-    // of node 0 of the tile, which may lie before the box
-    T *to = a.result + ((i64)quad.at[0] - a.lo[0]) * (i64)plane + ((i64)quad.at[1] - a.lo[1]) * (i64)nx + (x - a.lo[2]);
-    const bool whole = quad.at[0] >= a.lo[0] && quad.at[0] + SIDE <= a.hi[0] && quad.at[1] >= a.lo[1] && quad.at[1] + SIDE <= a.hi[1];
-    if (whole) {
-        // one instruction a row, and two a plane
-#pragma unroll
-        for (u32 z = 0; z < SIDE; z++, to += plane) {
-            keep_global(to);
-            unroll<SIDE>([&](auto y) { *advance<decltype(y)::value>(to, nx) = v[z * SIDE + decltype(y)::value]; });
-        }
-        return;
-    }
-    if (quad.at[0] >= a.hi[0] || quad.at[1] >= a.hi[1]) return;
-    const u32 first_z = max(a.lo[0], quad.at[0]) - quad.at[0], end_z = min(a.hi[0], quad.at[0] + SIDE) - quad.at[0];
-    const u32 first_y = max(a.lo[1], quad.at[1]) - quad.at[1], end_y = min(a.hi[1], quad.at[1] + SIDE) - quad.at[1];
-#pragma unroll
-    for (u32 i = 0; i < SIDE * SIDE; i++) {
-        const u32 z = i / SIDE, y = i % SIDE;
-        if (z >= first_z && z < end_z && y >= first_y && y < end_y) to[z * plane + (u64)y * nx] = v[i];
-    }
-}
 
 // Records and planes of the warp's tiles that were asked for ahead: lane l works for tile l mod 4.
 struct PlanesAhead {
@@ -201,7 +148,8 @@ struct PlanesAhead {
     }
 };
 
-template <class T> __device__ __forceinline__ void decode_whole(const WholeArguments<T> &a) {
+// TOGETHER: rows do not begin where sectors do.
+template <class T, bool TOGETHER> __device__ __forceinline__ void decode_whole(const WholeArguments<T> &a) {
     SHARED_MEMORY(shared);
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     char *memory = shared + warp * WARP_BYTES;
@@ -225,9 +173,13 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
         __syncwarp();
         planes.ask_planes(planes.record(0, ahead.quads[0]));
     }
+    const RowsTogether<T> together(a, shared);
     for (u32 i = 0; turns.has(i); i++) {
         __syncthreads();
-        if (!turns.takes(i)) continue;
+        if (!turns.takes(i)) {
+            if (TOGETHER) together.nothing();
+            continue;
+        }
         turns.ask();
         T v[SIDE * SIDE] = {};
         copies_arrived();
@@ -248,7 +200,8 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
         }
         Rebuild<T> op = {z.step, (const i16 *)(memory + lane / SIDE * SYMBOL_BYTES)};
         sweep.run(v, op);
-        if (!(out >> (lane / SIDE) & 1)) store_tile(a, quad, v);
+        if (TOGETHER) together.store(quad, out, v);
+        else if (!(out >> (lane / SIDE) & 1)) store_tile(a, quad, v);
         // its entry came with the values: the records of the one after the next
         copies_arrived();
         __syncwarp();
@@ -257,5 +210,7 @@ template <class T> __device__ __forceinline__ void decode_whole(const WholeArgum
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4) decode_whole_f32(const WholeArguments<float> a) { decode_whole<float>(a); }
-extern "C" __global__ void __launch_bounds__(128, 2) decode_whole_f64(const WholeArguments<double> a) { decode_whole<double>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) decode_whole_f32(const WholeArguments<float> a) { decode_whole<float, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 2) decode_whole_f64(const WholeArguments<double> a) { decode_whole<double, false>(a); }
+extern "C" __global__ void __launch_bounds__(128, 4) decode_together_f32(const WholeArguments<float> a) { decode_whole<float, true>(a); }
+extern "C" __global__ void __launch_bounds__(128, 2) decode_together_f64(const WholeArguments<double> a) { decode_whole<double, true>(a); }

@@ -97,7 +97,7 @@ template <class T> struct Share {
     __device__ __forceinline__ bool takes(u32 round) const { return entry(round) < end; }
 };
 
-// A tile of those of the warp once more, now with exact nodes.
+// A tile once more, now with exact nodes.
 template <class T>
 __device__ __forceinline__ void encode_exactly(const WholeArguments<T> &a, const CornerLevel<T> &frame, const Quad &quad, u32 number, char *memory, T *values) {
     const Tile &tile = a.planes.tiles[quad.number() + number];
@@ -114,7 +114,7 @@ __device__ __forceinline__ void encode_exactly(const WholeArguments<T> &a, const
     __syncwarp();
     work.run();
     if (work.exact > 0) atomicAdd(&a.planes.chunks[tile.chunk].coded, work.exact);
-    store_planes(a.planes, quad, tile.chunk, memory, ~(1u << number));
+    store_planes(a.planes, Four(quad), tile.chunk, memory, ~(1u << number));
     __syncwarp();
 }
 
@@ -128,7 +128,9 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
     const Ahead<T> ahead(a, shared + PLANES_WARPS * WARP_BYTES + warp * Ahead<T>::BYTES);
     const Rows<T> rows(a, (T *)(shared + PLANES_WARPS * (WARP_BYTES + Ahead<T>::BYTES)) + warp * 32 * STAGED_ROWS);
     // Of each round: tiles with nodes that have to be stored exactly.
-    __shared__ u8 left_out[PLANES_WARPS][MOST_ROUNDS];
+    __shared__ u8 left_out[PLANES_WARPS * MOST_ROUNDS];
+    static_assert(PLANES_WARPS * MOST_ROUNDS == 32, "one a lane");
+    if (threadIdx.x < 32) left_out[lane] = 0;
     const Share<T> turns(a);
     if (turns.takes(0)) {
         ahead.ask_quad(1, turns.entry(1));
@@ -136,8 +138,11 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
         if (lane == 0) ahead.quads[0] = quad;
         rows.ask(quad);
         rows.ask_last(quad);
-        ahead.ask_corners(quad);
     }
+    // all but the values of the frame and the lists comes from them
+    kernels_before_are_done();
+    __syncwarp();
+    if (turns.takes(0)) ahead.ask_corners(ahead.quads[0]);
     // the warps of a block stay together, so that they share what the instruction cache holds
     for (u32 i = 0; turns.has(i); i++) {
         __syncthreads();
@@ -169,15 +174,21 @@ template <class T> __device__ __forceinline__ void encode_whole(const WholeArgum
         // lane t < 4: tile t
         const bool exists = lane < quad.count(), slow = (failed >> (SIDE * (lane % 4)) & 0xff) != 0;
         const u32 out = __ballot_sync(FULL, !exists || slow) & 15;
-        if (lane == 0) left_out[warp][i] = (u8)(out & ((1u << quad.count()) - 1));
+        if (lane == 0) left_out[i * PLANES_WARPS + warp] = (u8)(out & ((1u << quad.count()) - 1));
         __syncwarp();
-        store_planes(a.planes, quad, chunk, memory, out);
+        store_planes(a.planes, Four(quad), chunk, memory, out);
         __syncwarp();
     }
-    const CornerLevel<T> frame = {a.values, nullptr, a.corners, nullptr, 0, {a.n[0], a.n[1], a.n[2]}, {a.corner_n[0], a.corner_n[1], a.corner_n[2]}, 0};
-    for (u32 i = 0; turns.takes(i); i++) {
-        __syncwarp();
-        for (u32 rest = left_out[warp][i]; rest; rest &= rest - 1) encode_exactly(a, frame, a.list[turns.entry(i)], __ffs((i32)rest) - 1, memory, rows.memory);
+    __syncthreads();
+    const u32 tiles = left_out[lane];
+    u32 rest = __ballot_sync(FULL, tiles > 0);
+    // the warps take turns, whoever has found them
+    const CornerLevel<T> frame = {a.values, nullptr, a.corners, nullptr, nullptr, 0, 0, {a.n[0], a.n[1], a.n[2]}, {a.corner_n[0], a.corner_n[1], a.corner_n[2]}, 0, 0};
+    for (u32 turn = 0; rest; rest &= rest - 1) {
+        const u32 entry = __ffs((i32)rest) - 1;
+        for (u32 of_entry = __shfl_sync(FULL, tiles, entry); of_entry; of_entry &= of_entry - 1) {
+            if (turn++ % PLANES_WARPS == warp) encode_exactly(a, frame, a.list[turns.begin + entry], __ffs((i32)of_entry) - 1, memory, rows.memory);
+        }
     }
 }
 

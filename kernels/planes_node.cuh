@@ -1,6 +1,6 @@
 // A whole tile by a warp whose nodes are all in shared memory, a lane a node, so that nothing is done for nodes that are not there; exact nodes at once.
 #pragma once
-#include "planes_cut.cuh"
+#include "planes_border.cuh"
 
 // An array of the pyramid.
 template <class T> struct CornerLevel {
@@ -9,12 +9,14 @@ template <class T> struct CornerLevel {
     T *result;
     // The rebuilt array before it, which has its corners.
     const T *corners;
+    // Its whole tiles, and before them its others.
     const Quad *list;
-    // Entries of the lists up to this one; of the array after this one, not all tiles need be whole.
-    u32 end;
+    const BorderEntry *borders;
+    // Entries of the lists up to this one, and how many of its own are not of whole tiles.
+    u32 end, border_count;
     u32 n[3], corner_n[3];
     // Which array it is.
-    u32 stage;
+    u32 stage, unused;
 };
 template <class T, bool ENCODE> struct NodeTile {
     const CornerLevel<T> &a;

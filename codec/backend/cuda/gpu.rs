@@ -12,6 +12,7 @@ use cudarc::driver::{
 use cudarc::nvrtc;
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
 /// One `.cu` file as build.rs prepared it.
@@ -179,6 +180,50 @@ impl Gpu {
         unsafe { self.launch_on(&self.stream, kernel, grid, block, shared, arguments) }
     }
 
+    /// The same for a kernel that may start before the one queued before it is done, and waits for that one by itself: what it does before must not
+    /// depend on it. Where a device or a module cannot, it starts behind that one.
+    ///
+    /// # Safety
+    /// As [`Gpu::launch`]; no kernel that is still at work may write what it reads before it waits.
+    pub unsafe fn launch_early<A: DeviceRepr>(
+        &self,
+        kernel: &'static str,
+        grid: u32,
+        block: u32,
+        shared: usize,
+        arguments: &A,
+    ) -> Result<()> {
+        let function = self.kernel(kernel, shared)?;
+        if grid == 0 || self.is_profiling() || !waits_by_itself(&function) {
+            // SAFETY: the caller vouches for the arguments.
+            return unsafe { self.launch(kernel, grid, block, shared, arguments) };
+        }
+        let mut early = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: Default::default(),
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: block,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: shared as u32,
+            hStream: self.stream.cu_stream(),
+            attrs: &mut early,
+            numAttrs: 1,
+        };
+        let mut parameters = [(arguments as *const A).cast_mut().cast::<c_void>()];
+        self.bind()?;
+        // SAFETY: the caller vouches for the arguments, which the driver copies before it returns.
+        let queued = unsafe {
+            sys::cuLaunchKernelEx(&config, function.cu_function(), parameters.as_mut_ptr(), std::ptr::null_mut())
+        };
+        queued.result().map_err(failed(kernel))
+    }
+
     /// A stream for work beside what is queued on the stream of all kernels from now on, until [`Gpu::join`]. While kernels are timed one by
     /// one it is that stream itself.
     pub fn fork(&self) -> Result<Arc<CudaStream>> {
@@ -239,6 +284,12 @@ impl Gpu {
     pub fn finish(&self) -> Result<()> {
         self.stream.synchronize().map_err(failed("running the kernels"))
     }
+}
+
+/// Whether a kernel was compiled for devices that let it start early, so that it has the instruction by which it waits.
+fn waits_by_itself(function: &CudaFunction) -> bool {
+    let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION;
+    function.get_attribute(attribute).is_ok_and(|version| version >= 90)
 }
 
 /// Loads the embedded machine code; where the driver is too old for it, compiles the source with the NVRTC found there.

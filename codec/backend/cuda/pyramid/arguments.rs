@@ -117,15 +117,44 @@ device_struct! {
         pub weights: AxisWeights<T>,
         pub planes: PlanesArguments,
     }
+    pub struct BorderShape<T> {
+        pub dims: [u32; 3],
+        pub unused: u32,
+        pub weights: [[[T; 4]; 6]; 3],
+    }
+    pub struct BorderEntry {
+        pub tiles: [u32; 4],
+    }
+    pub struct BorderArguments {
+        pub values: u64,
+        pub result: u64,
+        pub corners: u64,
+        pub tiers: u64,
+        pub quantizers: u64,
+        pub list: u64,
+        pub shapes: u64,
+        pub list_count: u32,
+        pub tier_count: u32,
+        pub n: [u32; 3],
+        pub corner_n: [u32; 3],
+        pub blocks: [u32; 3],
+        pub lo: [u32; 3],
+        pub hi: [u32; 3],
+        pub unused: u32,
+        pub planes: PlanesArguments,
+    }
     pub struct CornerLevel {
         pub values: u64,
         pub result: u64,
         pub corners: u64,
         pub list: u64,
+        pub borders: u64,
         pub end: u32,
+        pub border_count: u32,
         pub n: [u32; 3],
         pub corner_n: [u32; 3],
         pub stage: u32,
+        pub unused: u32,
     }
     pub struct CornerChain {
         pub last: u64,
@@ -147,6 +176,7 @@ device_struct! {
         pub loaded: u64,
         pub done: u64,
         pub rebuilt: u64,
+        pub shapes: u64,
         pub level_count: u32,
         pub unused: u32,
         pub chain: CornerChain,

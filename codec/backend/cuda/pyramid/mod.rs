@@ -110,7 +110,7 @@ impl<T: Real> Pyramid<T> {
         let coder = Coder::new(gpu)?;
         let planes = match params.coder {
             crate::Coder::Class | crate::Coder::Groups => None,
-            crate::Coder::Planes => Some(Planes::new(gpu, &gathering.shape_nodes)?),
+            crate::Coder::Planes => Some(Planes::new(gpu, &gathering.shape_nodes, &stages)?),
         };
         let groups = match params.coder {
             crate::Coder::Class | crate::Coder::Planes => None,

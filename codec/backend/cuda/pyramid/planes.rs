@@ -1,11 +1,11 @@
-//! The planes coder on the device: whole tiles of 8 go between values and planes in one kernel, all others by way of their symbols.
+//! The planes coder on the device: tiles go straight between values and planes where chunks choose four points, else by way of their symbols.
 
 use super::super::buffer::Buffer;
 use super::super::gpu::Gpu;
 use super::Stage;
-use super::arguments::{AxisWeights, PlanesArguments, Quad, Tile};
+use super::arguments::{AxisWeights, BorderEntry, BorderShape, PlanesArguments, Quad, Tile};
 use super::coding::Coding;
-use super::level::Worklist;
+use super::level::{NO_TILE, Worklist};
 use crate::Result;
 use crate::transform::pyramid::Real;
 use crate::transform::pyramid::choice::Choice;
@@ -23,6 +23,8 @@ pub(super) const WARPS: u32 = 4;
 const COUNTS: usize = 2;
 /// Words from one count of corner arrays to the next, as in planes_corners.cu.
 const COUNT_WORDS: usize = 32;
+/// As in planes_border.cuh: where the weights of each step of an axis begin.
+const FIRST_WEIGHTS: [usize; 3] = [0, 3, 5];
 /// Number of four points among the choices, the only ones that the kernels of whole tiles know.
 const FOUR_POINTS: u8 = 1;
 
@@ -62,6 +64,19 @@ fn weights<T: Real>(plan: &TilePlan<T>) -> Option<AxisWeights<T>> {
     others.iter().all(|axis| bytemuck::bytes_of(axis) == bytemuck::bytes_of(&first)).then_some(first)
 }
 
+/// A shape of tiles, for the kernels of those that are not whole.
+fn border_shape<T: Real>(plan: &TilePlan<T>) -> BorderShape<T> {
+    let mut shape = BorderShape { dims: plan.dims.map(|n| n as u32), unused: 0, weights: [[[T::ZERO; 4]; 6]; 3] };
+    for (axis, weights) in plan.axes.iter().zip(&mut shape.weights) {
+        for (step, first) in axis.steps.iter().zip(FIRST_WEIGHTS) {
+            for (stencil, weights) in step.stencils[FOUR_POINTS as usize].iter().zip(&mut weights[first..]) {
+                weights[..stencil.len].copy_from_slice(&stencil.weight[..stencil.len]);
+            }
+        }
+    }
+    shape
+}
+
 /// Where the tiles of one array stand in the lists on the device.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Listed {
@@ -71,12 +86,17 @@ pub(super) struct Listed {
     pub whole: u32,
     pub quads: u64,
     pub quad_count: u32,
+    /// Those of any shape once more, by fours.
+    pub borders: u64,
+    pub border_count: u32,
 }
 
 /// Memory of the planes coder between values and bytes.
 #[derive(Default)]
 pub struct Planes {
     shape_nodes: Buffer,
+    /// All shapes of tiles but that of the last array.
+    border_shapes: Buffer,
     lists: Buffer,
     widths: Buffer,
     slots: Buffer,
@@ -89,11 +109,11 @@ pub struct Planes {
     corner_counts: Buffer,
     /// Of each array of the pyramid, the frame first.
     pub(super) listed: Vec<Listed>,
-    /// Addresses of all tile numbers (tiles of any shape of all arrays, whole tiles of corner arrays, of the frame) and of the first place of each
-    /// array in the list of tiles left out.
+    /// Addresses of all tile numbers (the last array's, those of corner arrays, of the frame) and of the first place of each array in the list of tiles
+    /// left out.
     all: u64,
     slow_first: u64,
-    /// How many of all tiles are of any shape, of any shape or of corner arrays, and all of them.
+    /// How many of all tiles are the last array's, the last array's or those of corner arrays, and all of them.
     ends: [u32; 3],
     /// The choice of every chunk.
     pub choice: u8,
@@ -101,11 +121,17 @@ pub struct Planes {
 
 impl Planes {
     /// `shape_nodes`: coded nodes of each shape.
-    pub fn new(gpu: &Gpu, shape_nodes: &[u32]) -> Result<Self> {
+    pub fn new<T: Real>(gpu: &Gpu, shape_nodes: &[u32], stages: &[Stage<T>]) -> Result<Self> {
         let mut planes = Self::default();
         let address = planes.shape_nodes.reserve(gpu, size_of_val(shape_nodes))?;
+        let plans = stages.iter().filter_map(|stage| stage.plan.as_ref());
+        let shapes: Vec<_> = plans.flat_map(|plan| plan.tile_plans().iter().map(border_shape)).collect();
+        let shapes_at = planes.border_shapes.reserve(gpu, size_of_val(&shapes[..]))?;
         // SAFETY: just reserved for exactly these.
-        unsafe { gpu.upload(address, shape_nodes)? };
+        unsafe {
+            gpu.upload(address, shape_nodes)?;
+            gpu.upload(shapes_at, &shapes)?;
+        }
         Ok(planes)
     }
 
@@ -125,25 +151,31 @@ impl Planes {
         // quads first, 16 bytes each: they start where 16 bytes do
         let quads: Vec<u64> =
             sorted.iter().map(|s| append(&mut words, bytemuck::cast_slice(&s.quads).iter().copied())).collect();
+        let borders: Vec<u64> =
+            sorted.iter().map(|s| append(&mut words, bytemuck::cast_slice(&s.borders).iter().copied())).collect();
         let mut listed = Vec::with_capacity(sorted.len());
-        for (s, quads) in sorted.iter().zip(quads) {
+        for ((s, quads), borders) in sorted.iter().zip(quads).zip(borders) {
             let tiles = append(&mut words, s.any.iter().chain(&s.whole).copied());
-            let (any, whole, quad_count) = (s.any.len() as u32, s.whole.len() as u32, s.quads.len() as u32);
-            listed.push(Listed { tiles, any, whole, quads, quad_count });
+            let [any, whole, quad_count, border_count] =
+                [s.any.len(), s.whole.len(), s.quads.len(), s.borders.len()].map(|count| count as u32);
+            listed.push(Listed { tiles, any, whole, quads, quad_count, borders, border_count });
         }
-        let (frame, corners) = sorted.split_at(1);
-        let all = append(&mut words, sorted.iter().flat_map(|s| s.any.iter().copied()));
-        let any_end = words.len() as u64 - all / 4;
-        append(&mut words, corners.iter().flat_map(|s| s.whole.iter().copied()));
-        let corner_end = words.len() as u64 - all / 4;
-        append(&mut words, frame[0].whole.iter().copied());
-        self.ends = [any_end, corner_end, words.len() as u64 - all / 4].map(|end| end as u32);
+        let all = 4 * words.len() as u64;
+        let mut end_of = |arrays: &[Sorted]| {
+            append(&mut words, arrays.iter().flat_map(|s| s.any.iter().chain(&s.whole).copied()));
+            (words.len() as u64 - all / 4) as u32
+        };
+        let (others, last) = sorted.split_at(sorted.len() - 1);
+        let (frame, corners) = others.split_at(others.len().min(1));
+        self.ends = [last, corners, frame].map(&mut end_of);
         let slow_first = append(&mut words, stages.iter().map(|s| s.span.tiles.start as u32));
         let base = self.lists.reserve(gpu, size_of_val(&words[..]))?;
         // SAFETY: just reserved for exactly these.
         unsafe { gpu.upload(base, &words)? };
-        self.listed =
-            listed.into_iter().map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, ..l }).collect();
+        self.listed = listed
+            .into_iter()
+            .map(|l| Listed { tiles: base + l.tiles, quads: base + l.quads, borders: base + l.borders, ..l })
+            .collect();
         (self.all, self.slow_first) = (base + all, base + slow_first);
         self.counts.reserve(gpu, 4 * self.count_words())?;
         let bytes = 4 * COUNT_WORDS * (3 + stages.len());
@@ -155,6 +187,10 @@ impl Planes {
     /// Words of the counts of tiles left out and of turns, of each array.
     fn count_words(&self) -> usize {
         COUNTS * self.listed.len()
+    }
+    /// Device address of the shapes of tiles.
+    pub(super) fn border_shapes(&self, gpu: &Gpu) -> u64 {
+        self.border_shapes.address(gpu)
     }
     /// Device address of the number of the frame's tiles that are left out.
     pub(super) fn slow_count(&self, gpu: &Gpu) -> u64 {
@@ -181,13 +217,13 @@ impl Planes {
         unsafe { gpu.fill(self.counts.address(gpu), 0, 4 * self.count_words()) }
     }
 
-    /// Whether whole tiles of array `k` go through the kernels for them: those of corner arrays have a tier a node.
-    pub(super) fn takes_whole(&self, k: usize, tier_count: u32) -> bool {
+    /// Whether tiles of array `k`, if it is not the last one, go straight between values and planes: those of corner arrays have a tier a node.
+    pub(super) fn takes(&self, k: usize, tier_count: u32) -> bool {
         Choice::from_byte(self.choice).is_some_and(|c| c.points == FOUR_POINTS) && (k == 0 || tier_count == 1)
     }
 
     pub(super) fn arguments(&self, gpu: &Gpu, coding: &Coding, tier_count: u32, value_bytes: usize) -> PlanesArguments {
-        let others = match (self.takes_whole(1, tier_count), self.takes_whole(0, tier_count)) {
+        let others = match (self.takes(1, tier_count), self.takes(0, tier_count)) {
             (true, _) => self.ends[0],
             (false, true) => self.ends[1],
             (false, false) => self.ends[2],
@@ -234,12 +270,20 @@ impl Quad {
     }
 }
 
+impl BorderEntry {
+    /// Up to four tiles.
+    fn new(some: &[u32]) -> Self {
+        Self { tiles: std::array::from_fn(|i| some.get(i).copied().unwrap_or(NO_TILE)) }
+    }
+}
+
 /// The tiles of an array by what takes them.
 #[derive(Default)]
 struct Sorted {
     any: Vec<u32>,
     whole: Vec<u32>,
     quads: Vec<Quad>,
+    borders: Vec<BorderEntry>,
 }
 
 impl Sorted {
@@ -253,6 +297,17 @@ impl Sorted {
         }
         // neighbours along a row, whatever chunk they are in, are written at about the same time: sectors that they share, and pages of memory
         sorted.quads.sort_by_key(|quad| quad.at);
+        if let Some(plan) = &stage.plan {
+            // in the frame four have the same shape
+            let kind = |&number: &u32| {
+                let tile = &all[number as usize];
+                (tile.chunk, if plan.array.is_frame() { tile.shape } else { 0 })
+            };
+            let mut any = sorted.any.clone();
+            any.sort_by_key(kind);
+            let together = any.chunk_by(|a, b| kind(a) == kind(b)).flat_map(|same| same.chunks(QUAD as usize));
+            sorted.borders = together.map(BorderEntry::new).collect();
+        }
         sorted
     }
     /// A whole tile: with the one before it where they are neighbours.
