@@ -143,7 +143,7 @@ struct CoderArguments {
     // Bytes that `output` can take; nothing is written when it is too small.
     u64 capacity;
     u8 *choices;
-    // Decoding: the streams by length, see StreamOrder.
+    // The streams by length, the longest first: encoding see split_chunks, decoding StreamOrder.
     u32 *order;
     u32 tile_count, chunk_count, slots, bits, units_in_tile;
     // What a lane should have: see Split in codec/entropy/class/chunk.rs.
@@ -171,17 +171,15 @@ struct StreamOrder {
 };
 
 // Streams for a warp of a block: at first neighbours go to different multiprocessors, since they are alike in length; then, as
-// warps become free, the next one.
+// warps become free, the next one. A warp has few, so that none is asked for early: it would wait for the one before.
 struct Queue {
     u64 *taken;
-    u32 next;
-    __device__ __forceinline__ Queue(const CoderArguments &a) : taken(a.totals + 2), next(threadIdx.x / 32 * gridDim.x + blockIdx.x) {}
-    __device__ __forceinline__ u32 take() {
-        const u32 stream = next;
+    __device__ __forceinline__ Queue(const CoderArguments &a) : taken(a.totals + 2) {}
+    __device__ __forceinline__ u32 first() const { return threadIdx.x / 32 * gridDim.x + blockIdx.x; }
+    __device__ __forceinline__ u32 next() const {
         u64 before = 0;
         if ((threadIdx.x & 31) == 0) before = atomicAdd(taken, (u64)1);
-        next = (u32)__shfl_sync(FULL, before, 0) + gridDim.x * (blockDim.x / 32);
-        return stream;
+        return (u32)__shfl_sync(FULL, before, 0) + gridDim.x * (blockDim.x / 32);
     }
 };
 

@@ -100,12 +100,10 @@ template <class D> struct StreamDecoder {
         any &= ESCAPE;
         keep(any);
         if (!__any_sync(FULL, any != 0)) return;
+        u32 escaped = 0;
 #pragma unroll
-        for (u32 k = 0; k < BATCH; k++) {
-            const bool escaped = (entries[k] & ESCAPE) != 0;
-            // mostly a lane of one round
-            if (__any_sync(FULL, escaped)) lists.symbols(escaped, to + 32 * k);
-        }
+        for (u32 k = 0; k < BATCH; k++) escaped |= entries[k] / ESCAPE % 2 << k;
+        lists.template symbols<BATCH>(escaped, to);
     }
     // The symbols of a unit, 32 at a time. `to`: this lane's first node.
     template <bool RAW, class L> __device__ __forceinline__ void wide_rounds(u32 to, u32 left, const L &lookup, u32 width) {
@@ -156,7 +154,7 @@ template <class D> struct StreamDecoder {
             const u32 entry = rans.get(lookup, active);
             if (active) *symbols = symbol<RAW>(entry, RAW ? raw_bits(raw, bit, width) : 0, width);
             const bool escaped = active && (entry & ESCAPE) != 0;
-            if (__any_sync(FULL, escaped)) lists.symbols(escaped, end - left);
+            if (__any_sync(FULL, escaped)) lists.template symbols<1>(escaped, end - left);
             symbols += lanes;
             bit += lanes * width;
             left -= count;
@@ -264,11 +262,12 @@ template <class D> struct StreamDecoder {
     }
 };
 
-// Streams for a warp, the longest first: neighbours in length go to different multiprocessors.
+// Streams for a warp, the longest first: neighbours in length go to different multiprocessors. A warp has few, so that none is asked for
+// early: it would wait for the one before.
 struct SortedStreams {
     const StreamOrder order;
-    u32 end, next;
-    __device__ __forceinline__ SortedStreams(const CoderArguments &a) : order(a), next(threadIdx.x / 32 * gridDim.x + blockIdx.x) {
+    u32 end;
+    __device__ __forceinline__ SortedStreams(const CoderArguments &a) : order(a) {
         const u32 lane = threadIdx.x & 31;
         end = order.counts[lane];
         for (u32 by = 1; by < 32; by <<= 1) {
@@ -276,16 +275,20 @@ struct SortedStreams {
             if (lane >= by) end += other;
         }
     }
-    // False when there is none left.
-    __device__ __forceinline__ bool take(u32 &stream) {
-        const u32 lane = threadIdx.x & 31, longer = __ballot_sync(FULL, end > next);
+    // Numbers of streams in that order: the warp's first one, and the next one that nobody has taken.
+    __device__ __forceinline__ u32 first() const { return threadIdx.x / 32 * gridDim.x + blockIdx.x; }
+    __device__ __forceinline__ u32 next() const {
+        u32 taken = 0;
+        if ((threadIdx.x & 31) == 0) taken = atomicAdd(order.taken, 1u);
+        return __shfl_sync(FULL, taken, 0) + gridDim.x * (blockDim.x / 32);
+    }
+    // The stream of a number; false where there is none.
+    __device__ __forceinline__ bool find(u32 number, u32 &stream) const {
+        const u32 longer = __ballot_sync(FULL, end > number);
         if (longer == 0) return false;
         const u32 bucket = __ffs((i32)longer) - 1;
         const u32 before = __shfl_sync(FULL, end, bucket - 1);
-        stream = order.lists[bucket * order.capacity + next - (bucket > 0 ? before : 0)];
-        u32 taken = 0;
-        if (lane == 0) taken = atomicAdd(order.taken, 1u);
-        next = __shfl_sync(FULL, taken, 0) + gridDim.x * (blockDim.x / 32);
+        stream = order.lists[bucket * order.capacity + number - (bucket > 0 ? before : 0)];
         return true;
     }
 };
@@ -306,8 +309,9 @@ template <class D> __device__ void decode_streams(const CoderArguments &a) {
     const u32 lane = threadIdx.x & 31;
     Lists<D> &lists = *(Lists<D> *)memory.lists(a.slots);
     static_assert(sizeof(Lists<D>) <= LISTS_BYTES, "room of the lists");
-    SortedStreams streams(a);
-    for (u32 s; streams.take(s);) {
+    const SortedStreams streams(a);
+    u32 s;
+    for (u32 number = streams.first(); streams.find(number, s); number = streams.next()) {
         const Stream stream = a.streams[s];
         const Chunk chunk = a.chunks[stream.chunk];
         if (chunk.code == 0) {

@@ -107,45 +107,97 @@ template <class D> struct Lists {
     __device__ __forceinline__ void take_raw(u32 bits) {
         change([&] { raw_at += bits; });
     }
-    // Of the lanes that ask: the next exact values.
-    __device__ __noinline__ D exact_value(bool asks) {
-        const u32 mask = __ballot_sync(FULL, asks), index = __popc(mask & ((1u << (threadIdx.x & 31)) - 1)), count = __popc(mask);
+    // Lanes that ask for what comes next in a list: in round k of those together, bit k of `asks`. Of each round the place in the list;
+    // all of them together.
+    template <u32 ROUNDS> static __device__ __forceinline__ u32 places(u32 asks, u32 (&place)[ROUNDS]) {
+        const u32 below = (1u << (threadIdx.x & 31)) - 1;
+        u32 count = 0;
+#pragma unroll
+        for (u32 k = 0; k < ROUNDS; k++) {
+            const u32 mask = __ballot_sync(FULL, asks >> k & 1);
+            place[k] = count + __popc(mask & below);
+            count += __popc(mask);
+        }
+        return count;
+    }
+    // The next exact values, for lanes and rounds as above. Up to 32 come by one access, one a lane, more by one for each round; a lane that
+    // does not ask has any value.
+    template <u32 ROUNDS> __device__ __forceinline__ void exact_values(u32 asks, D (&value)[ROUNDS]) {
+        u32 place[ROUNDS];
+        const u32 count = places(asks, place);
         const u16 *from = exact;
         keep_global(from);
         const u32 left = exact_left;
-        D value = 0;
         constexpr u32 PIECES = sizeof(D) / 2;
-        if (asks && index < left) {
-            for (u32 k = 0; k < PIECES; k++) value |= (D)from[index * PIECES + k] << (16 * k);
+        const auto load = [&](u32 i) {
+            D loaded = 0;
+#pragma unroll
+            for (u32 p = 0; p < PIECES; p++) loaded |= (D)from[i * PIECES + p] << (16 * p);
+            return loaded;
+        };
+        if (count <= 32) {
+            const D next = load(threadIdx.x & 31);
+#pragma unroll
+            for (u32 k = 0; k < ROUNDS; k++) value[k] = __shfl_sync(FULL, next, place[k]);
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < ROUNDS; k++) value[k] = (asks >> k & 1) && place[k] < left ? load(place[k]) : 0;
         }
+        // for a call to come
+        fetch_ahead(from + PIECES * (32 + (threadIdx.x & 31)));
         change([&] {
             broken |= count > left;
             exact_left = left - min(count, left);
             exact = from + PIECES * count;
         });
-        return value;
     }
-    // Of the lanes that escaped: their symbols; an exact one's delta goes to its place.
-    __device__ __noinline__ void symbols(bool escaped, u32 to) {
-        const u32 mask = __ballot_sync(FULL, escaped), index = __popc(mask & ((1u << (threadIdx.x & 31)) - 1)), count = __popc(mask);
+    // Of the lanes that ask: the next exact values.
+    __device__ __noinline__ D exact_value(bool asks) {
+        D value[1];
+        exact_values(asks, value);
+        return value[0];
+    }
+    // Of the lanes that escaped in the rounds whose bits are set: their symbols, `to` being the place of the first round's and STRIDE that of
+    // a round; an exact one's delta goes to its place. They come as exact values do.
+    template <u32 ROUNDS> __device__ __noinline__ void symbols(u32 escaped, u32 to) {
+        constexpr u32 STRIDE = 32;
+        u32 place[ROUNDS];
+        i16 symbol[ROUNDS];
         const u16 *from = escapes;
         keep_global(from);
+        const i32 next = (i16)from[threadIdx.x & 31];
+        const u32 count = places(escaped, place);
         i16 *put = q;
         keep_global(put);
         const u32 left = escapes_left;
-        const i16 symbol = escaped && index < left ? (i16)from[index] : 0;
+        if (count <= 32) {
+#pragma unroll
+            for (u32 k = 0; k < ROUNDS; k++) symbol[k] = (i16)__shfl_sync(FULL, next, place[k]);
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < ROUNDS; k++) symbol[k] = (escaped >> k & 1) && place[k] < left ? (i16)from[place[k]] : 0;
+        }
         // for a call to come
-        fetch_ahead(from + ESCAPES_AHEAD);
+        fetch_ahead(from + ESCAPES_AHEAD + ESCAPES_AHEAD / 8 * (threadIdx.x & 31));
         change([&] {
             broken |= count > left;
             escapes_left = left - min(count, left);
             escapes = from + count;
         });
-        if (escaped) put[to] = symbol;
-        const bool is_exact = symbol == EXACT;
+        u32 is_exact = 0;
+#pragma unroll
+        for (u32 k = 0; k < ROUNDS; k++) {
+            if (escaped >> k & 1) put[to + STRIDE * k] = symbol[k];
+            is_exact |= (u32)((escaped >> k & 1) && symbol[k] == EXACT) << k;
+        }
         if (!__any_sync(FULL, is_exact)) return;
-        const D value = exact_value(is_exact);
-        if (is_exact) delta[to] = value;
+        D value[ROUNDS];
+        exact_values(is_exact, value);
+        D *deltas = delta;
+        keep_global(deltas);
+#pragma unroll
+        for (u32 k = 0; k < ROUNDS; k++)
+            if (is_exact >> k & 1) deltas[to + STRIDE * k] = value[k];
     }
 };
 // At most 32 raw bits.

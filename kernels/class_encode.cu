@@ -111,12 +111,16 @@ template <class D, u32 BATCH> struct StreamEncoder {
             wide = widest >= count - 1;
         }
         entry[0] = active ? entry[0] : none;
-        if (__any_sync(FULL, wide & !idle)) {
+        if (!__any_sync(FULL, wide & !idle)) return;
+        // a lane without a node has 0, which is not listed
+        const u32 widest_token = idle ? NONE : count - 2;
+        if (shift == 0) {
+            const i32 reach = (i32)(halves >> 16);
 #pragma unroll
-            for (u32 k = 0; k < BATCH; k++) {
-                const bool takes_part = !idle & (k > 0 | active);
-                rans.list(takes_part & (zigzag((i16)value[k]) >> shift >= count - 1), (u16)value[k]);
-            }
+            for (u32 k = 0; k < BATCH; k++) rans.list((u32)(value[k] + reach) > widest_token, (u16)value[k]);
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k++) rans.list(zigzag((i16)value[k]) >> shift > widest_token, (u16)value[k]);
         }
     }
     // The first `rounds` rounds of a batch; `WHOLE` of all of them.
@@ -267,10 +271,11 @@ struct UnitReader {
     }
 };
 
-template <class D, u32 BATCH> __device__ __forceinline__ void encode_stream(const CoderArguments &a, u32 s, const EncoderTables &tables, WarpMemory &memory, u32 ring_mask) {
-    const u32 lane = threadIdx.x & 31, index = a.streams[s].index;
-    Chunk &chunk = a.chunks[a.streams[s].chunk];
-    const u32 lanes = lanes_of(chunk.code);
+// `entry`: of the order of the streams, see split_chunks.
+template <class D, u32 BATCH> __device__ __forceinline__ void encode_stream(const CoderArguments &a, u32 entry, const EncoderTables &tables, WarpMemory &memory, u32 ring_mask) {
+    const u32 lane = threadIdx.x & 31, index = entry % MAX_STREAMS;
+    Chunk &chunk = a.chunks[entry / MAX_STREAMS];
+    const u32 lanes = lanes_of(chunk.code), s = chunk.stream + index;
     const Tile &next = a.tiles[stream_tile(chunk, index + 1)];
     const UnitReader reader = {a.records, a.tiles[stream_tile(chunk, index)].units_before, next.units_before};
     // A word for each token at most: one a node, three a unit.
@@ -293,6 +298,8 @@ template <class D, u32 BATCH> __device__ __forceinline__ void encode_stream(cons
     Stream &stream = a.streams[s];
     a.states[(u64)s * 32 + lane] = encoder.rans.state;
     if (lane > 0) return;
+    stream.chunk = entry / MAX_STREAMS;
+    stream.index = index;
     stream.words = (u32)encoder.rans.count;
     stream.first_word = (u64)(words - encoder.rans.count - a.words);
     stream.escapes = (u32)(escapes - encoder.rans.escapes);
@@ -313,8 +320,8 @@ template <class D, u32 BATCH> __device__ void encode_streams(const CoderArgument
     WarpMemory &mine = *(WarpMemory *)(warps + threadIdx.x / 32 * (sizeof(uint4) * 32 + sizeof(u32) * ring_size));
     __syncthreads();
     const u32 count = (u32)a.totals[0];
-    Queue queue(a);
-    for (u32 s = queue.take(); s < count; s = queue.take()) encode_stream<D, BATCH>(a, s, tables, mine, ring_size - 1);
+    const Queue queue(a);
+    for (u32 s = queue.first(); s < count; s = queue.next()) encode_stream<D, BATCH>(a, a.order[s], tables, mine, ring_size - 1);
 }
 
 extern "C" __global__ void __launch_bounds__(32 * ENCODER_WARPS) encode_streams_32(const CoderArguments a) { encode_streams<u32, BATCH>(a); }

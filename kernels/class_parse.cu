@@ -75,8 +75,12 @@ extern "C" __global__ void __launch_bounds__(256) parse_chunks(const CoderArgume
     const bool listed = empty || (sound && s < streams);
     stream.first_word = offset + header + end - size;
     if (listed) a.streams[c * MAX_STREAMS + s] = stream;
-    // Rounds cannot be known; words tell which of two streams with as many nodes has more of them.
-    const u32 rounds = listed && !empty ? a.chunks[c].nodes / (lanes * streams) : 1;
+    // Rounds cannot be known; words tell which of two streams with as many tiles has more of them.
+    u32 rounds = 1;
+    if (listed && !empty) {
+        const u32 tiles = a.chunks[c].tile_end - a.chunks[c].tile, own = (s + 1) * tiles / streams - s * tiles / streams;
+        rounds = a.chunks[c].nodes / lanes * own / tiles;
+    }
     const StreamOrder order(a);
     const u32 list = list_of(rounds + stream.words / 4), place = take_place(order, list, listed);
     if (listed) order.lists[list * order.capacity + place] = c * MAX_STREAMS + s;

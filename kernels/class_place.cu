@@ -12,21 +12,47 @@ __device__ __forceinline__ u32 kind_of_length(u32 rounds) {
     return KINDS - 1 - (4 * length + (rounds >> (length - 3) & 3));
 }
 
-// One block: how many lanes and streams each chunk gets, and the list of all streams, the longest first.
+// The streams of a chunk have as many tiles each, or one more. By value: what is stored in between must not have it read anew.
+struct Shares {
+    u32 streams, all, tiles, longer, rounds;
+    __device__ __forceinline__ Shares(u32 code, u32 coded, u32 all)
+        : streams(streams_of(code)), all(all), tiles(all / streams), longer(all - tiles * streams), rounds(coded / lanes_of(code)) {}
+    // Of those with `more` tiles than the others: 0 or 1.
+    __device__ __forceinline__ u32 count(u32 more) const { return more ? longer : streams - longer; }
+    // The kind, as if all tiles had as many coded nodes.
+    __device__ __forceinline__ u32 kind(u32 more) const { return kind_of_length(rounds * (tiles + more) / all); }
+    __device__ __forceinline__ bool is_longer(u32 s) const { return (s + 1) * all / streams - s * all / streams > tiles; }
+};
+
+// One block: how many lanes and streams each chunk gets, the place of its streams among all, and the order in which they are coded, the longest
+// first: entries are the number of the chunk times MAX_STREAMS and that of the stream.
 extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArguments a) {
     __shared__ u32 next[KINDS];
     if (threadIdx.x < KINDS) next[threadIdx.x] = 0;
-    __syncthreads();
-    for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
-        Chunk &chunk = a.chunks[c];
-        if (chunk.code == 0) continue;
-        const u64 bits = chunk.cost >> 12;
-        u64 lanes = bits / a.bits_per_lane;
-        for (u32 k = 0; k < 2; k++) lanes = max(lanes, min((u64)(chunk.coded / a.nodes_per_lane[k]), bits / a.least_bits_per_lane[k]));
-        const u32 most = MAX_LANES * min(max(chunk.tile_end - chunk.tile, 1u), MAX_STREAMS);
-        const u32 clamped = lanes < 1 ? 1 : lanes > most ? most : (u32)lanes;
-        chunk.code = clamped < MAX_LANES ? bit_length(clamped) : ONE_STREAM - 1 + clamped / MAX_LANES;
-        atomicAdd(&next[kind_of_length(chunk.coded / (lanes_of(chunk.code) * streams_of(chunk.code)))], streams_of(chunk.code));
+    u64 count = 0;
+    for (u32 begin = 0; begin < a.chunk_count; begin += blockDim.x) {
+        const u32 c = begin + threadIdx.x;
+        Chunk *const chunk = a.chunks + c;
+        u32 code = c < a.chunk_count ? chunk->code : 0, tiles = 0, coded = 0;
+        if (code > 0) {
+            tiles = chunk->tile_end - chunk->tile, coded = chunk->coded;
+            const u64 bits = chunk->cost >> 12;
+            u64 lanes = bits / a.bits_per_lane;
+            for (u32 k = 0; k < 2; k++) lanes = max(lanes, min((u64)(coded / a.nodes_per_lane[k]), bits / a.least_bits_per_lane[k]));
+            const u32 most = MAX_LANES * min(max(tiles, 1u), MAX_STREAMS);
+            const u32 clamped = lanes < 1 ? 1 : lanes > most ? most : (u32)lanes;
+            code = clamped < MAX_LANES ? bit_length(clamped) : ONE_STREAM - 1 + clamped / MAX_LANES;
+        }
+        u64 total;
+        const u64 before = block_scan(code > 0 ? streams_of(code) : 0, total);
+        if (code > 0) {
+            chunk->code = code;
+            chunk->stream = (u32)(count + before);
+            const Shares shares(code, coded, tiles);
+            for (u32 more = 0; more < 2; more++)
+                if (shares.count(more) > 0) atomicAdd(&next[shares.kind(more)], shares.count(more));
+        }
+        count += total;
     }
     __syncthreads();
     u64 total;
@@ -35,12 +61,14 @@ extern "C" __global__ void __launch_bounds__(1024) split_chunks(const CoderArgum
     if (threadIdx.x == 0) a.totals[0] = total, a.totals[2] = 0;
     __syncthreads();
     for (u32 c = threadIdx.x; c < a.chunk_count; c += blockDim.x) {
-        Chunk &chunk = a.chunks[c];
-        if (chunk.code == 0) continue;
-        const u32 streams = streams_of(chunk.code);
-        const u32 first = atomicAdd(&next[kind_of_length(chunk.coded / (lanes_of(chunk.code) * streams))], streams);
-        chunk.stream = first;
-        for (u32 s = 0; s < streams; s++) a.streams[first + s].chunk = c, a.streams[first + s].index = s;
+        const Chunk *const chunk = a.chunks + c;
+        const u32 code = chunk->code;
+        if (code == 0) continue;
+        const Shares shares(code, chunk->coded, chunk->tile_end - chunk->tile);
+        u32 place = 0, longer_place = 0;
+        if (shares.count(0) > 0) place = atomicAdd(&next[shares.kind(0)], shares.count(0));
+        if (shares.count(1) > 0) longer_place = atomicAdd(&next[shares.kind(1)], shares.count(1));
+        for (u32 s = 0; s < shares.streams; s++) a.order[shares.is_longer(s) ? longer_place++ : place++] = MAX_STREAMS * c + s;
     }
 }
 

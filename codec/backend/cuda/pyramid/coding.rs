@@ -14,6 +14,8 @@ const RESET_THREADS: u32 = 256;
 /// Threads of a block of the coder's kernels.
 const BLOCK: u32 = 256;
 const WARPS: u32 = BLOCK / 32;
+/// Threads of a block that puts together the streams of flat arrays, as in class_assemble_flat.cu.
+const FLAT_BLOCK: u32 = 128;
 /// Warps that share a tile of a flat array when forms are chosen: turns of whole tiles would not be even.
 const WARPS_OF_FLAT_TILE: u32 = 4;
 /// Lists of streams by length: `StreamOrder` in class.cuh.
@@ -222,10 +224,14 @@ impl Coding {
     /// Queues the copying of all parts to their places in the output; nothing happens when it is too small.
     pub fn assemble(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> Result<()> {
         let a = self.arguments(gpu, coder, shapes, bits);
-        let assemble = if bits == 32 { "assemble_32" } else { "assemble_64" };
-        let streams = (self.chunk_count * MAX_STREAMS as u32).min(gpu.multiprocessors * 5);
+        let (assemble, block, resident) = match bits {
+            32 if self.flat => ("assemble_flat", FLAT_BLOCK, 10),
+            32 => ("assemble_32", BLOCK, 5),
+            _ => ("assemble_64", BLOCK, 5),
+        };
+        let streams = (self.chunk_count * MAX_STREAMS as u32).min(gpu.multiprocessors * resident);
         // SAFETY: as in `encode`.
-        unsafe { gpu.launch(assemble, streams, BLOCK, 0, &a) }
+        unsafe { gpu.launch(assemble, streams, block, 0, &a) }
     }
 
     /// Queues everything from bytes to symbols. Damage is noted in the chunks.
