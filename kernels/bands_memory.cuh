@@ -117,11 +117,54 @@ constexpr u32 BAND_WORDS = ENCODE ? GroupWriter<BITS_AHEAD>::WORDS + ENCODED_RUN
 template <class T, u32 SIDE, bool ENCODE>
 constexpr u32 BAND_BYTES = (u32)sizeof(BandMemory<T, SIDE, ENCODE>) + BandShape<SIDE>::WARPS * 4 * BAND_WORDS<ENCODE>;
 
-// Where the nodes of S(1) of a tile come from and go to. A warp asks for its own rows only.
-template <class T, u32 SIDE, bool ENCODE> struct BandNodes {
+// The nodes of S(1) of a tile on their way to shared memory, decoding, a batch of old planes after the other. A warp asks for its own rows only, which stand one
+// behind the other there: a lane for the node at its number, and for the one 32 places on.
+template <class T, u32 SIDE> struct DecodeLoader {
     typedef BandShape<SIDE> Shape;
-    typedef BandMemory<T, SIDE, ENCODE> Memory;
-    typedef BandStage<T, SIDE, ENCODE> Stage;
+    typedef BandMemory<T, SIDE, false> Memory;
+    typedef BandStage<T, SIDE, false> Stage;
+    static constexpr u32 OLD = Shape::OLD;
+
+    // The first of them in the first stage; in the next old plane to be asked for.
+    T *node;
+    const T *coarse;
+    // From that node to the other one and to the next old plane's.
+    u32 coarse_other, coarse_stride;
+    // The other one is of these rows.
+    bool has_other;
+
+    __device__ __forceinline__ DecodeLoader(const BandArguments<T> &a, Memory &memory, u32 entry, bool along_rows) {
+        constexpr u32 ROWS = 2 * Shape::QUADS;
+        const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, coarse_row = along_rows ? OLD * OLD : OLD;
+        static_assert(32 <= ROWS * OLD && (ROWS + 1) * OLD <= 64, "one or two nodes a lane");
+        has_other = lane + 32 < (warp + 1 == Shape::WARPS ? ROWS + 1 : ROWS) * OLD;
+        node = memory.stages[0].coarse + ROWS * OLD * warp + lane;
+        const u32 first = lane / OLD * coarse_row + lane % OLD;
+        coarse_other = (lane + 32) / OLD * coarse_row + (lane + 32) % OLD - first;
+        coarse_stride = along_rows ? OLD : OLD * OLD;
+        keep(coarse_stride);
+        coarse = a.coarse + (u64)entry * OLD * OLD * OLD + ROWS * warp * coarse_row + first;
+        keep_global(coarse);
+    }
+    // Asks for the nodes of the old planes of a batch.
+    template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
+        each<BATCH>([&](auto k) {
+            constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
+            // the last one is alone in its slab
+            if (K > 0 && slab == Shape::SLABS) return;
+            copy_ahead<sizeof(T)>(node + AT, coarse);
+            copy_ahead_if<sizeof(T), 32 * sizeof(T)>(has_other, node + AT, advance<1>(coarse, coarse_other));
+            coarse = advance<1>(coarse, coarse_stride);
+        });
+        copies_together();
+    }
+};
+
+// The same for encoding: row by row, since the other way took longer there.
+template <class T, u32 SIDE> struct EncodeNodes {
+    typedef BandShape<SIDE> Shape;
+    typedef BandMemory<T, SIDE, true> Memory;
+    typedef BandStage<T, SIDE, true> Stage;
     static constexpr u32 OLD = Shape::OLD;
 
     // The lane's first node in the first stage; that of the first old row of the next old plane to be asked for.
@@ -138,49 +181,16 @@ template <class T, u32 SIDE, bool ENCODE> struct BandNodes {
         owns = x % 2 == 0 || x == SIDE - 1, owns_last = owns && quad == SIDE / BAND_ROWS - 1;
         node = memory.stages[0].coarse + 2 * quad * OLD + column;
         coarse_stride = along_rows ? OLD : OLD * OLD;
-        if (ENCODE) keep(coarse_row);
+        keep(coarse_row);
         keep(coarse_stride);
         coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
         keep_global(coarse);
     }
 };
 
-// They on their way to shared memory, decoding, a batch of old planes after the other.
-template <class T, u32 SIDE> struct DecodeLoader : BandNodes<T, SIDE, false> {
-    typedef BandNodes<T, SIDE, false> Base;
-    typedef typename Base::Shape Shape;
-    typedef typename Base::Stage Stage;
-    using Base::coarse;
-    using Base::coarse_row;
-    using Base::coarse_stride;
-    using Base::node;
-    using Base::OLD;
-    using Base::owns;
-    using Base::owns_last;
-
-    __device__ __forceinline__ DecodeLoader(const BandArguments<T> &a, typename Base::Memory &memory, u32 entry, bool along_rows) {
-        this->open_nodes(a, memory, entry, along_rows);
-    }
-    // Asks for the nodes of the old planes of a batch.
-    template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
-        each<BATCH>([&](auto k) {
-            constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
-            // the last one is alone in its slab
-            if (K > 0 && slab == Shape::SLABS) return;
-            if (owns) {
-                copy_ahead<sizeof(T)>(node + AT, coarse);
-                copy_ahead<sizeof(T)>(node + AT + OLD, advance<1>(coarse, coarse_row));
-                if (owns_last) copy_ahead<sizeof(T)>(node + AT + 2 * OLD, advance<2>(coarse, coarse_row));
-            }
-            coarse = advance<1>(coarse, coarse_stride);
-        });
-        copies_together();
-    }
-};
-
-// The same for encoding, where the frame's values come too, half a slab's at a time.
-template <class T, u32 SIDE> struct EncodeLoader : BandNodes<T, SIDE, true> {
-    typedef BandNodes<T, SIDE, true> Base;
+// Where the frame's values come too, half a slab's at a time.
+template <class T, u32 SIDE> struct EncodeLoader : EncodeNodes<T, SIDE> {
+    typedef EncodeNodes<T, SIDE> Base;
     typedef typename Base::Shape Shape;
     typedef typename Base::Stage Stage;
     using Base::coarse;
