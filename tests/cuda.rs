@@ -62,11 +62,17 @@ fn random_frames_of_groups_have_the_bytes_of_the_cpu_and_decode_to_the_same_bits
 fn whole_tiles_have_the_bytes_of_the_cpu_with_every_number_of_points() {
     let Some(cuda) = cuda() else { return };
     // compilers have made wrong code of one number of points alone, seen in few of many tiles
-    let side = if std::env::var_os(EMULATED).is_some() { 64 } else { 192 };
+    let emulated = std::env::var_os(EMULATED).is_some();
+    let side = if emulated { 64 } else { 192 };
     for points in [Points::Two, Points::Four, Points::Six] {
         for (tile, double) in [(16, false), (32, false), (16, true), (32, true)] {
             cases::compare(&cuda, &cases::Case::whole(tile as u64, side, tile, points, double));
         }
+    }
+    // corner arrays that are all whole, one after the other
+    let side = if emulated { 32 } else { 128 };
+    for double in [false, true] {
+        cases::compare(&cuda, &cases::Case::whole(8, side, 8, Points::Four, double).in_planes());
     }
 }
 
