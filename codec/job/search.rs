@@ -149,12 +149,16 @@ impl Goal {
 struct Bracket {
     below: Option<(f64, f64)>,
     above: Option<(f64, f64)>,
+    /// The run before the last one.
+    before: Option<(f64, f64)>,
+    last: Option<(f64, f64)>,
     halve: bool,
 }
 
 impl Bracket {
     fn add(&mut self, scale: f64, error: f64) {
         let point = Some((scale.log10(), error));
+        self.before = std::mem::replace(&mut self.last, point);
         if error > 0.0 { self.below = point } else { self.above = point }
     }
     /// The next scale to try: between both sides by turns of interpolation and halving, else a step outwards.
@@ -168,11 +172,19 @@ impl Bracket {
                 let t = if self.halve { (ea / (ea - eb)).clamp(0.02, 0.98) } else { 0.5 };
                 a + (b - a) * t
             }
-            (Some((x, e)), None) => x + goal.step(e).max(0.01) * 1.1,
-            (None, Some((x, e))) => x + goal.step(e).min(-0.01) * 1.1,
+            (Some((x, e)), None) => x + self.outwards(goal, e).max(0.01) * 1.1,
+            (None, Some((x, e))) => x + self.outwards(goal, e).min(-0.01) * 1.1,
             (None, None) => return None,
         };
         Some(10f64.powf(log))
+    }
+    /// The step from runs on one side alone: where the last two lead to if that is farther, since ratios near that of lossless coding move
+    /// less and less.
+    fn outwards(&self, goal: Goal, error: f64) -> f64 {
+        let step = goal.step(error);
+        let (Some((x0, e0)), Some((x, e))) = (self.before, self.last) else { return step };
+        let led = e * (x - x0) / (e0 - e);
+        if led.is_finite() && led * step > step * step { led.clamp(-2.0, 2.0) } else { step }
     }
 }
 
@@ -280,5 +292,20 @@ mod tests {
         let goal = Goal::Psnr(300.0);
         assert!(goal.distance(f64::INFINITY) < goal.distance(138.0));
         assert!(goal.distance(301.0) < goal.distance(f64::INFINITY));
+    }
+
+    #[test]
+    fn a_ratio_near_that_of_lossless_coding_is_reached() {
+        let ratio = |scale: f64| 1.265 + 3.3 * scale.powf(0.375);
+        for target in [1.28, 1.3, 1.5, 4.0, 30.0] {
+            let goal = Goal::Ratio(target);
+            let (mut bracket, mut scale, mut runs) = (Bracket::default(), 1.0, 1);
+            while !goal.met(ratio(scale)) {
+                bracket.add(scale, goal.error(ratio(scale)));
+                scale = bracket.next(goal).unwrap();
+                runs += 1;
+            }
+            assert!(runs <= 10, "{target}: {runs} runs");
+        }
     }
 }
