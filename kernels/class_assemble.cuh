@@ -3,8 +3,7 @@
 #include "class.cuh"
 
 // Copies 16-bit pieces, two in a store, several under way at a time.
-template <u32 THREADS>
-__device__ __forceinline__ void copy(u16 *to, const u16 *from, u32 count) {
+template <u32 THREADS> __device__ __forceinline__ void copy(u16 *to, const u16 *from, u32 count) {
     constexpr u32 BATCH = 4;
     const u32 odd = (u32)((u64)to >> 1 & 1), pairs = (max(count, odd) - odd) / 2;
     if (threadIdx.x == 0 && odd && count > 0) to[0] = from[0];
@@ -28,16 +27,17 @@ __device__ __forceinline__ void copy(u16 *to, const u16 *from, u32 count) {
     }
 }
 
-    // The low bits of zigzag(q) of two nodes, in two halves; `mask`: which.
-    __device__ __forceinline__ u32 low_bits(u32 pair, u32 mask) {
+// The low bits of zigzag(q) of two nodes, in two halves; `mask`: which.
+__device__ __forceinline__ u32 low_bits(u32 pair, u32 mask) {
 #ifdef BLOCKMGARD_EMULATOR
-        const u32 signs = (pair >> 15 & 0x00010001) * 0xffff;
+    const u32 signs = (pair >> 15 & 0x00010001) * 0xffff;
 #else
-        u32 signs;
-        asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(signs) : "r"(pair));
+    u32 signs;
+    asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(signs) : "r"(pair));
 #endif
-        return (((pair << 1) & 0xfffefffe) ^ signs) & mask;
-    }
+    return (((pair << 1) & 0xfffefffe) ^ signs) & mask;
+}
+
 // The raw bits of eight nodes of a unit, `width` of each and at most 8; `left`: nodes of the unit from the first one on.
 __device__ __forceinline__ u64 low_bits_of_eight(const uint4 &eight, u32 left, u32 width) {
     const u32 mask = ((1u << width) - 1) * 0x00010001;
