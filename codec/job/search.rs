@@ -149,17 +149,15 @@ impl Goal {
 struct Bracket {
     below: Option<(f64, f64)>,
     above: Option<(f64, f64)>,
-    /// The run before the last one.
+    /// The run before the nearest one, on the last run's side.
     before: Option<(f64, f64)>,
-    last: Option<(f64, f64)>,
     halve: bool,
 }
 
 impl Bracket {
     fn add(&mut self, scale: f64, error: f64) {
-        let point = Some((scale.log10(), error));
-        self.before = std::mem::replace(&mut self.last, point);
-        if error > 0.0 { self.below = point } else { self.above = point }
+        let side = if error > 0.0 { &mut self.below } else { &mut self.above };
+        self.before = side.replace((scale.log10(), error));
     }
     /// The next scale to try: between both sides by turns of interpolation and halving, else a step outwards.
     fn next(&mut self, goal: Goal) -> Option<f64> {
@@ -172,17 +170,17 @@ impl Bracket {
                 let t = if self.halve { (ea / (ea - eb)).clamp(0.02, 0.98) } else { 0.5 };
                 a + (b - a) * t
             }
-            (Some((x, e)), None) => x + self.outwards(goal, e).max(0.01) * 1.1,
-            (None, Some((x, e))) => x + self.outwards(goal, e).min(-0.01) * 1.1,
+            (Some((x, e)), None) => x + self.outwards(goal, x, e).max(0.01) * 1.1,
+            (None, Some((x, e))) => x + self.outwards(goal, x, e).min(-0.01) * 1.1,
             (None, None) => return None,
         };
         Some(10f64.powf(log))
     }
-    /// The step from runs on one side alone: where the last two lead to if that is farther, since ratios near that of lossless coding move
-    /// less and less.
-    fn outwards(&self, goal: Goal, error: f64) -> f64 {
-        let step = goal.step(error);
-        let (Some((x0, e0)), Some((x, e))) = (self.before, self.last) else { return step };
+    /// The step from runs on one side alone, the last one at `x` with the error `e`: where the last two lead to if that is
+    /// farther, since ratios near that of lossless coding move less and less.
+    fn outwards(&self, goal: Goal, x: f64, e: f64) -> f64 {
+        let step = goal.step(e);
+        let Some((x0, e0)) = self.before else { return step };
         let led = e * (x - x0) / (e0 - e);
         if led.is_finite() && led * step > step * step { led.clamp(-2.0, 2.0) } else { step }
     }

@@ -83,18 +83,18 @@ pub fn tolerance(text: &str) -> Result<f64> {
 
 /// A file to write.
 pub fn output(text: &str) -> Result<PathBuf> {
-    if text == "-" {
-        return Err(Error::invalid("results cannot go through a pipe: a file appears when it is whole")
-            .remedy("name a file; ./- is one called -"));
-    }
-    Ok(text.into())
+    file(text, "results cannot go through a pipe: a file appears when it is whole", "name a file")
 }
 
 /// A stream to read.
 pub fn stream(text: &str) -> Result<PathBuf> {
+    file(text, "a stream cannot come through a pipe: its directory stands at its end", "write it to a file first")
+}
+
+/// A file by name; `-`, a pipe elsewhere, is refused.
+fn file(text: &str, why: &str, remedy: &str) -> Result<PathBuf> {
     if text == "-" {
-        return Err(Error::invalid("a stream cannot come through a pipe: its directory stands at its end")
-            .remedy("write it to a file first; ./- is one called -"));
+        return Err(Error::invalid(why).remedy(format!("{remedy}; ./- is one called -")));
     }
     Ok(text.into())
 }

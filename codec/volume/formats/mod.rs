@@ -10,6 +10,7 @@ mod many_files;
 mod metaimage;
 mod mrc;
 mod netcdf;
+mod netcdf_boxes;
 mod nifti;
 mod npz;
 mod nrrd;
@@ -28,6 +29,7 @@ mod vtk_legacy;
 mod vtk_xml;
 mod wrapped;
 mod zarr;
+mod zarr_boxes;
 mod zarr_codecs;
 mod zarr_meta;
 

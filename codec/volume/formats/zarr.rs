@@ -3,16 +3,14 @@
 //! Read here and not through the `zarrs` crate: its chunks of gzip, zlib and zstd unpack without a limit (a chunk of 10 MB
 //! may become 10 GB), and it adds some 200 crates and minutes of compilation for what takes a few hundred lines.
 
-use super::header_text::total_bytes;
-use super::packing::Packing;
 use super::spacing::{Axis, place};
 use super::tiled::{BoxReader, tiled_values};
+use super::zarr_boxes::{ZarrArray, ZarrBoxes, chunk_bytes};
 use super::zarr_meta::ArrayMeta;
-use crate::volume::stored::gather;
-use crate::volume::{Dataset, Element, Format, OpenHints, Region, VariableInfo, Volume, default_axes, map_file};
+use crate::volume::{Dataset, Format, OpenHints, Region, VariableInfo, Volume, default_axes};
 use crate::{Error, Result};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Zarr; see the module.
@@ -25,7 +23,6 @@ const MAX_NODES: usize = 10_000;
 const MAX_JSON_BYTES: u64 = 16 << 20;
 /// Longest coordinate array that is read for spacing and origin.
 const MAX_COORDINATES: usize = 1 << 20;
-const MAX_CHUNK_BYTES: usize = 1 << 30;
 
 impl Format for Zarr {
     fn name(&self) -> &'static str {
@@ -55,14 +52,6 @@ struct Walk {
     /// Why an array could not be used.
     refused: Option<Error>,
     nodes: usize,
-}
-
-#[derive(Clone)]
-struct ZarrArray {
-    name: String,
-    path: PathBuf,
-    meta: Arc<ArrayMeta>,
-    packing: Packing,
 }
 
 fn read_json(path: &Path) -> Result<Option<Value>> {
@@ -211,108 +200,6 @@ impl Dataset for ZarrDataset {
         let raw = tiled_values(array.meta.stored.delivered(), shape.n, chunk, reader)?;
         let name = if array.name.is_empty() { "" } else { info.name.as_str() };
         info.volume(&self.source, name, step, array.packing.apply(raw))
-    }
-}
-
-fn chunk_bytes(meta: &ArrayMeta) -> Result<usize> {
-    let bytes = total_bytes(meta.inner_chunk(), 1, meta.stored.bytes())?;
-    if bytes <= MAX_CHUNK_BYTES {
-        Ok(bytes)
-    } else {
-        Err(Error::invalid(format!("Zarr chunks of {bytes} bytes are too large")))
-    }
-}
-
-/// Boxes of one step of an array.
-struct ZarrBoxes {
-    array: ZarrArray,
-    leading: Vec<usize>,
-    rank: usize,
-}
-
-impl ZarrBoxes {
-    /// The bytes of the inner chunk at these indices; `None` when it was never written.
-    fn chunk(&self, index: &[usize]) -> Result<Option<Vec<u8>>> {
-        let meta = &self.array.meta;
-        let expected = chunk_bytes(meta)?;
-        let per_file: Vec<usize> =
-            meta.chunk.iter().zip(meta.inner_chunk()).map(|(outer, inner)| outer / inner).collect();
-        let outer: Vec<usize> = index.iter().zip(&per_file).map(|(i, n)| i / n).collect();
-        let path = self.array.path.join(meta.key(&outer));
-        if !path.is_file() {
-            return Ok(None);
-        }
-        let file = map_file(&path)?;
-        let bytes = (*file).as_ref();
-        let decode = || match &meta.sharding {
-            None => meta.codecs.decode(bytes, expected).map(Some),
-            Some(shards) => {
-                let inner = index.iter().zip(&per_file).fold(0, |flat, (i, n)| flat * n + i % n);
-                let place = shards.locate(bytes, inner, per_file.iter().product())?;
-                place.map(|range| shards.codecs.decode(&bytes[range], expected)).transpose()
-            }
-        };
-        decode().map_err(|e| e.in_file(&path))
-    }
-    /// Bytes between neighbours of a chunk, per axis.
-    fn strides(&self) -> Vec<usize> {
-        let meta = &self.array.meta;
-        let chunk = meta.inner_chunk();
-        let codecs = meta.sharding.as_ref().map_or(&meta.codecs, |s| &s.codecs);
-        let natural: Vec<usize> = (0..chunk.len()).collect();
-        let mut strides = vec![0; chunk.len()];
-        let mut step = meta.stored.bytes();
-        for &axis in codecs.order.as_ref().unwrap_or(&natural).iter().rev() {
-            strides[axis] = step;
-            step *= chunk[axis];
-        }
-        strides
-    }
-}
-
-impl<T: Element> BoxReader<T> for ZarrBoxes {
-    fn read_box(&self, region: &Region, out: &mut [T]) -> Result<()> {
-        let meta = &self.array.meta;
-        let (lead, pad) = (self.leading.len(), 3 - self.rank);
-        let chunk: Vec<usize> = meta.inner_chunk().to_vec();
-        let strides = self.strides();
-        let big_endian = meta.sharding.as_ref().map_or(meta.codecs.big_endian, |s| s.codecs.big_endian);
-        // The last axes as three, the missing ones in front with one node.
-        let three = |v: &[usize], fill: usize| -> [usize; 3] {
-            std::array::from_fn(|a| if a < pad { fill } else { v[lead + a - pad] })
-        };
-        let (size, stride) = (three(&chunk, 1), three(&strides, 0));
-        let base: usize = (0..lead).map(|a| self.leading[a] % chunk[a] * strides[a]).sum();
-        let grid = Region {
-            lo: std::array::from_fn(|a| region.lo[a] / size[a]),
-            hi: std::array::from_fn(|a| region.hi[a].div_ceil(size[a])),
-        };
-        for cell in 0..grid.len() {
-            let n = grid.shape();
-            let at = [cell / (n[1] * n[2]), cell / n[2] % n[1], cell % n[2]];
-            let c: [usize; 3] = std::array::from_fn(|a| grid.lo[a] + at[a]);
-            let lo: [usize; 3] = std::array::from_fn(|a| c[a] * size[a]);
-            let common = Region { lo, hi: std::array::from_fn(|a| lo[a] + size[a]) }.intersect(region);
-            let index: Vec<usize> =
-                (0..lead).map(|a| self.leading[a] / chunk[a]).chain(c[pad..].iter().copied()).collect();
-            let bytes = self.chunk(&index)?;
-            for z in common.lo[0]..common.hi[0] {
-                for y in common.lo[1]..common.hi[1] {
-                    let [_, ny, nx] = region.shape();
-                    let start = ((z - region.lo[0]) * ny + y - region.lo[1]) * nx + common.lo[2] - region.lo[2];
-                    let row = &mut out[start..start + common.shape()[2]];
-                    match &bytes {
-                        None => row.fill(T::from_f64(meta.fill)),
-                        Some(bytes) => {
-                            let from = [z - lo[0], y - lo[1], common.lo[2] - lo[2]];
-                            let at = base + (0..3).map(|a| from[a] * stride[a]).sum::<usize>();
-                            gather(bytes, at, stride[2], meta.stored, big_endian, row);
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }
 
