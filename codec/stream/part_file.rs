@@ -2,14 +2,15 @@
 
 use super::writer::Output;
 use crate::{Error, ErrorKind, Result};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file written as `OUT.part` beside `OUT` and renamed by [`PartFile::commit`]. Dropped before that, it is removed.
 ///
 /// Every run writes a part file of its own (`OUT.1.part`, ... where `OUT.part` is taken), so that two runs with the same
-/// output cannot mix their bytes: the last one to end wins, whole.
+/// output cannot mix their bytes: the last one to end wins, whole. A part file is locked while its run lives, so that the
+/// next run finds what a killed one left and writes in its place (Unix; on file systems without locks it stays).
 #[derive(Debug)]
 pub struct PartFile {
     file: Option<File>,
@@ -33,9 +34,9 @@ impl PartFile {
             let mut name = name.to_os_string();
             name.push(if number == 0 { ".part".into() } else { format!(".{number}.part") });
             let part = target.with_file_name(name);
-            match File::options().read(true).write(true).create_new(true).open(&part) {
-                Ok(file) => return Ok(Self { file: Some(file), part, target }),
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
+            match claim(&part) {
+                Ok(Some(file)) => return Ok(Self { file: Some(file), part, target }),
+                Ok(None) => continue,
                 Err(e) => {
                     let remedy = "choose a folder that exists and that you may write to";
                     return Err(Error::io(&target, &e).remedy(remedy));
@@ -55,14 +56,71 @@ impl PartFile {
     }
     /// Renames into place.
     pub fn commit(mut self) -> Result<()> {
-        // Some systems refuse to rename an open file.
-        drop(self.file.take());
+        let open = self.file.take();
+        // The lock is held until the name is another one; elsewhere an open file may not be renamed.
+        let held = open.filter(|_| cfg!(unix));
         std::fs::rename(&self.part, &self.target).map_err(|e| {
             // Drop does nothing any more: the handle is gone.
             let _ = std::fs::remove_file(&self.part);
             Error::io(&self.target, &e)
-        })
+        })?;
+        drop(held);
+        Ok(())
     }
+}
+
+/// Makes the part file, or empties one whose run is gone; `None` where a run that lives has it.
+fn claim(part: &Path) -> io::Result<Option<File>> {
+    match File::options().read(true).write(true).create_new(true).open(part) {
+        // Another run may have found the new file before its lock was there.
+        Ok(file) => Ok((lock(&file) != Lock::Taken).then_some(file)),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(take_over(part)),
+        Err(e) => Err(e),
+    }
+}
+
+#[derive(PartialEq)]
+enum Lock {
+    Held,
+    Taken,
+    Impossible,
+}
+
+fn lock(file: &File) -> Lock {
+    // Elsewhere a lock would keep readers of the run's own process out.
+    if !cfg!(unix) {
+        return Lock::Impossible;
+    }
+    match file.try_lock() {
+        Ok(()) => Lock::Held,
+        Err(TryLockError::WouldBlock) => Lock::Taken,
+        Err(TryLockError::Error(_)) => Lock::Impossible,
+    }
+}
+
+/// The part file that a killed run left, empty.
+#[cfg(unix)]
+fn take_over(part: &Path) -> Option<File> {
+    use std::os::unix::fs::MetadataExt;
+    // A link or device of that name is nobody's part file.
+    if !std::fs::symlink_metadata(part).ok()?.is_file() {
+        return None;
+    }
+    let file = File::options().read(true).write(true).open(part).ok()?;
+    // A run that ended in between has renamed the file: then it is whole, and no longer of this name.
+    let named = |file: &File| {
+        let (a, b) = (file.metadata().ok()?, std::fs::symlink_metadata(part).ok()?);
+        ((a.dev(), a.ino()) == (b.dev(), b.ino())).then_some(())
+    };
+    (lock(&file) == Lock::Held).then_some(())?;
+    named(&file)?;
+    file.set_len(0).ok()?;
+    Some(file)
+}
+
+#[cfg(not(unix))]
+fn take_over(_: &Path) -> Option<File> {
+    None
 }
 
 /// Where a file is to appear: behind symbolic links, so that they stay links, and never in the place of a folder or device.
@@ -121,9 +179,11 @@ impl Output for PartFile {
 
 impl Drop for PartFile {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
+        if let Some(open) = self.file.take() {
+            let held = Some(open).filter(|_| cfg!(unix));
             // Nothing sensible is left to do when even the removal fails.
             let _ = std::fs::remove_file(&self.part);
+            drop(held);
         }
     }
 }
@@ -147,6 +207,26 @@ mod tests {
         assert_eq!(std::fs::read(&out).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(PartFile::create(dir.path()).is_err());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_a_killed_run_left_is_written_anew_and_never_that_of_a_run_that_lives() {
+        let dir = tempfile::tempdir().unwrap();
+        let (out, part) = (dir.path().join("x.bmg"), dir.path().join("x.bmg.part"));
+        std::fs::write(&part, b"of a run that was killed").unwrap();
+        let mut first = PartFile::create(&out).unwrap();
+        assert_eq!((first.path(), std::fs::metadata(&part).unwrap().len()), (&*part, 0));
+        first.file().write_all(b"whole").unwrap();
+        assert_eq!(PartFile::create(&out).unwrap().path(), dir.path().join("x.bmg.1.part"));
+        first.commit().unwrap();
+        assert_eq!(std::fs::read(&out).unwrap(), b"whole");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        // a link of that name leads to somebody's file
+        std::fs::write(dir.path().join("else"), b"else").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("else"), &part).unwrap();
+        assert_eq!(PartFile::create(&out).unwrap().path(), dir.path().join("x.bmg.1.part"));
+        assert_eq!(std::fs::read(dir.path().join("else")).unwrap(), b"else");
     }
 
     #[test]
