@@ -199,7 +199,7 @@ impl Coding {
     pub fn encode(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> Result<()> {
         let a = self.arguments(gpu, coder, shapes, bits);
         let [choose, encode] = match bits {
-            32 if self.flat => ["choose_forms_32", "encode_flat_streams"],
+            32 if self.flat => ["choose_forms_flat", "encode_flat_streams"],
             32 => ["choose_forms_32", "encode_streams_32"],
             _ => ["choose_forms_64", "encode_streams_64"],
         };
