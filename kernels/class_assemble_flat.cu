@@ -126,7 +126,7 @@ struct Units {
 
 // The lists of exact values and of raw bits of a stream whose units are `first` .. `end`.
 __device__ __forceinline__ void put_lists(const CoderArguments &a, u32 *staged, u32 first, u32 end, u16 *exact, u16 *raw) {
-    const u32 lane = threadIdx.x & 31;
+    const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32;
     for (; first < end; first += 32) {
         const UnitRecord mine = lane < end - first ? a.records[first + lane] : UnitRecord{0, 0, 0, 0};
         const Form form(mine.form);
@@ -139,9 +139,9 @@ __device__ __forceinline__ void put_lists(const CoderArguments &a, u32 *staged, 
         }
         units.raw = raw_end - (bits + 15) / 16;
         units.exact = exact_end - mine.exact();
-        const bool is_quantized = units.unit.w == QUANTIZED;
+        const bool own = lane % WARPS == warp, is_quantized = units.unit.w == QUANTIZED;
         // the symbols of the next unit are on their way while those of one are put together
-        u32 left = __ballot_sync(FULL, bits > 0 && is_quantized);
+        u32 left = __ballot_sync(FULL, own && bits > 0 && is_quantized);
         Symbols symbols = {};
         if (left) symbols = units.load(__ffs((i32)left) - 1);
         while (left) {
@@ -152,7 +152,7 @@ __device__ __forceinline__ void put_lists(const CoderArguments &a, u32 *staged, 
             units.quantized(j, symbols, raw);
             symbols = next;
         }
-        for (left = __ballot_sync(FULL, (bits > 0 && !is_quantized) || mine.exact() > 0); left; left &= left - 1) {
+        for (left = __ballot_sync(FULL, own && ((bits > 0 && !is_quantized) || mine.exact() > 0)); left; left &= left - 1) {
             const u32 j = __ffs((i32)left) - 1;
             const uint4 of = units.get(j);
             u16 *const to = raw + __shfl_sync(FULL, units.raw, j), *const values = exact + 2 * __shfl_sync(FULL, units.exact, j);
@@ -164,25 +164,23 @@ __device__ __forceinline__ void put_lists(const CoderArguments &a, u32 *staged, 
     }
 }
 
-// A warp first puts together the lists of some streams, then it copies what else there is of some.
+// A block a stream.
 extern "C" __global__ void __launch_bounds__(THREADS, 10) assemble_flat(const CoderArguments a) {
     __shared__ __align__(16) Staged staged[WARPS];
     if (a.totals[1] > a.capacity) return;
     finish_chunks(a);
-    Staged &mine = staged[threadIdx.x / 32];
+    const u32 warp = threadIdx.x / 32;
+    Staged &mine = staged[warp];
     const u32 count = (u32)a.totals[0];
-    const Queue queue(a);
-    for (u32 task = queue.first(); task < 2 * count; task = queue.next()) {
-        const u32 s = task < count ? task : task - count;
+    for (u32 s = blockIdx.x; s < count; s += gridDim.x) {
         const Stream stream = a.streams[s];
-        if (task < count && (stream.exact | stream.raw) == 0) continue;
         const Chunk &chunk = a.chunks[stream.chunk];
-        u16 *out = stream_place(a, stream, chunk);
-        if (task >= count) {
-            put_stream<32>(a, s, stream, chunk, out, [&](u16 *to, const u16 *from, u32 pieces) { copy_by_rows(mine, to, from, pieces); });
-            continue;
-        }
-        out += 2 * lanes_of(chunk.code) + stream.words + stream.escapes;
+        u16 *const out = put_stream<THREADS>(a, s, stream, chunk, stream_place(a, stream, chunk), [&](u16 *to, const u16 *from, u32 pieces) {
+            // a quarter a warp
+            const u32 share = (pieces + 8 * WARPS - 1) / (8 * WARPS) * 8, begin = min(warp * share, pieces);
+            copy_by_rows(mine, to + begin, from + begin, min(share, pieces - begin));
+        });
+        if ((stream.exact | stream.raw) == 0) continue;
         const u32 first = a.tiles[stream_tile(chunk, stream.index)].units_before;
         const u32 end = a.tiles[stream_tile(chunk, stream.index + 1)].units_before;
         put_lists(a, mine.raw, first, end, out, out + 2 * stream.exact);

@@ -285,7 +285,9 @@ template <class E> __device__ __forceinline__ void encode_stream(const CoderArgu
     u32 end = reader.end;
     UnitRecord mine = reader.read(end - 32 + lane);
     for (u32 group = end - 32;; group -= 32) {
-        const UnitRecord after = E::READS_AHEAD ? reader.read(group - 32 + lane) : UnitRecord{0, 0, 0, 0};
+        // those before them are asked for, too
+        if (!E::READS_AHEAD && reader.has(group - 64 + lane)) fetch_ahead(reader.records + (group - 64 + lane));
+        const UnitRecord after = reader.read(group - 32 + lane);
         encoder.units(mine, reader.has(group + lane), group, end, after);
         // a vote, so that the compiler knows that no lane goes alone
         if (!__any_sync(FULL, (i32)(group - reader.first) > 0)) break;

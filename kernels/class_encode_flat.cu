@@ -36,10 +36,11 @@ struct FlatEncoder : StreamEncoder<u32, FLAT_BATCH> {
         table = unit.z;
         reach = unit.w;
     }
-    __device__ __forceinline__ void units(const UnitRecord &mine, bool exists, u32 group, u32 &end, const UnitRecord &) {
+    __device__ __forceinline__ void units(const UnitRecord &mine, bool exists, u32 group, u32 &end, const UnitRecord &after) {
         u32 tiles = take_in(mine, exists, group), left_units = coded;
         const u32 whole = lanes == 32 ? __ballot_sync(FULL, mine.len() == UNIT_NODES) & coded & ~exacts : 0;
         bool loaded = false;
+        ask_for_last(after);
         for (;;) {
             // all units from here on are done, and so are the tiles that begin there
             const u32 top = 32 - __clz((i32)left_units);
@@ -66,6 +67,8 @@ struct FlatEncoder : StreamEncoder<u32, FLAT_BATCH> {
             const u32 next = 31 - __clz((i32)left_units);
             loaded = left_units != 0 && whole >> next & 1;
             if (loaded) begin_whole(next);
+            const u32 later = loaded ? left_units ^ 1u << next : 0;
+            if (later) ask_for(memory.pending[31 - __clz((i32)later)].x, UNIT_NODES);
             // without a next one the same values come once more
             code<true>(entry, FLAT_BATCH, [&](u32 k) { load_beside<FLAT_BATCH>(k, value); });
         }
