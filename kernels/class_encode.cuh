@@ -16,8 +16,6 @@ struct WarpMemory {
 
 // BATCH: rounds that are loaded and turned into table entries together.
 template <class D, u32 BATCH> struct StreamEncoder {
-    // Whether the next units are read while some are coded.
-    static constexpr bool READS_AHEAD = true;
     const CoderArguments &a;
     const EncoderTables &tables;
     WarpMemory &memory;
@@ -87,20 +85,19 @@ template <class D, u32 BATCH> struct StreamEncoder {
             ask_for(__shfl_sync(FULL, unit.eighth, j), __shfl_sync(FULL, unit.len(), j));
         }
     }
-    // The addresses of the entries of a batch's tokens; escaped symbols are listed.
-    // ALL: every lane has a node in all rounds.
-    template <bool ALL> __device__ __forceinline__ void find(const i32 (&values)[BATCH], u32 (&entry)[BATCH]) {
-        const bool idle = !ALL && lane >= lanes;
+    // The addresses of the entries of the loaded batch's tokens; escaped symbols are listed.
+    __device__ __forceinline__ void find(u32 (&entry)[BATCH]) {
+        const bool idle = lane >= lanes;
         const u32 most = idle ? 0 : reach >> 16, none = tables.origin() + (u32)sizeof(uint4) * IDLE_AT, first = idle ? none : table;
         u32 lowest = NONE, highest = 0;
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            const u32 at = (u32)__viaddmin_s32_relu(values[k] >> shift, (i32)(reach & 0xffff), (i32)most);
+            const u32 at = (u32)__viaddmin_s32_relu(value[k] >> shift, (i32)(reach & 0xffff), (i32)most);
             entry[k] = first + (u32)sizeof(uint4) * at;
             lowest = min(lowest, at);
             highest = max(highest, at);
         }
-        if (!ALL) entry[0] = active ? entry[0] : none;
+        entry[0] = active ? entry[0] : none;
         // a lane without a node has 0, which is not listed
         if (!__any_sync(FULL, ((lowest == 0) | (highest == most)) & !idle)) return;
         const u32 last = first + (u32)sizeof(uint4) * most;
@@ -108,18 +105,17 @@ template <class D, u32 BATCH> struct StreamEncoder {
         for (u32 k = 0; k < BATCH; k++) {
             u32 found = entry[k];
             keep(found);
-            rans.list(!idle & ((found == first) | (found == last)), (u16)values[k]);
+            rans.list(!idle & ((found == first) | (found == last)), (u16)value[k]);
         }
     }
-    // The first `rounds` rounds of a batch; `WHOLE` of all of them. `during`: what is done beside each.
-    template <bool WHOLE, class F> __device__ __forceinline__ void code(const u32 (&entry)[BATCH], u32 rounds, const F &during) {
+    // The first `rounds` rounds of a batch; `WHOLE` of all of them.
+    template <bool WHOLE> __device__ __forceinline__ void code(const u32 (&entry)[BATCH], u32 rounds) {
         uint4 e = tables.at(entry[0]);
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
             const uint4 next = tables.at(entry[min(k + 1, BATCH - 1)]);
             rans.put(e);
             e = next;
-            during(k);
             if (!WHOLE && k + 1 == rounds) break;
         }
     }
@@ -127,7 +123,7 @@ template <class D, u32 BATCH> struct StreamEncoder {
     __device__ __forceinline__ bool unit() {
         for (;;) {
             u32 entry[BATCH];
-            find<false>(value, entry);
+            find(entry);
             const u32 rounds = left;
             const bool ends = rounds <= BATCH;
             bool next = true;
@@ -140,8 +136,8 @@ template <class D, u32 BATCH> struct StreamEncoder {
                 active = true;
                 load();
             }
-            if (rounds >= BATCH) code<true>(entry, BATCH, [](u32) {});
-            else code<false>(entry, rounds, [](u32) {});
+            if (rounds >= BATCH) code<true>(entry, BATCH);
+            else code<false>(entry, rounds);
             if (ends) return next;
         }
     }
@@ -269,7 +265,8 @@ struct UnitReader {
 };
 
 // `entry`: of the order of the streams, see split_chunks.
-template <class E> __device__ __forceinline__ void encode_stream(const CoderArguments &a, u32 entry, const EncoderTables &tables, WarpMemory &memory, u32 ring_mask) {
+template <class D, u32 BATCH>
+__device__ __forceinline__ void encode_stream(const CoderArguments &a, u32 entry, const EncoderTables &tables, WarpMemory &memory, u32 ring_mask) {
     const u32 lane = threadIdx.x & 31, index = entry % MAX_STREAMS;
     Chunk &chunk = a.chunks[entry / MAX_STREAMS];
     const u32 lanes = lanes_of(chunk.code), s = chunk.stream + index;
@@ -281,17 +278,15 @@ template <class E> __device__ __forceinline__ void encode_stream(const CoderArgu
     // one number from here on: else each store would add its parts anew
     asm("" : "+l"(words));
 #endif
-    E encoder(a, tables, memory, ring_mask, words, escapes, lanes);
+    StreamEncoder<D, BATCH> encoder(a, tables, memory, ring_mask, words, escapes, lanes);
     u32 end = reader.end;
     UnitRecord mine = reader.read(end - 32 + lane);
     for (u32 group = end - 32;; group -= 32) {
-        // those before them are asked for, too
-        if (!E::READS_AHEAD && reader.has(group - 64 + lane)) fetch_ahead(reader.records + (group - 64 + lane));
         const UnitRecord after = reader.read(group - 32 + lane);
         encoder.units(mine, reader.has(group + lane), group, end, after);
         // a vote, so that the compiler knows that no lane goes alone
         if (!__any_sync(FULL, (i32)(group - reader.first) > 0)) break;
-        mine = E::READS_AHEAD ? after : reader.read(group - 32 + lane);
+        mine = after;
     }
     encoder.rans.store();
     const uint2 sizes = reader.sizes(a);
@@ -312,8 +307,7 @@ template <class E> __device__ __forceinline__ void encode_stream(const CoderArgu
     atomicAdd(&chunk.bytes, stream_bytes(stream, lanes, a.bits));
 }
 
-// E: what codes a stream.
-template <class E> __device__ void encode_streams(const CoderArguments &a) {
+template <class D, u32 BATCH> __device__ void encode_streams(const CoderArguments &a) {
     SHARED_MEMORY(memory);
     EncoderTables tables;
     const u32 ring_size = 1u << bit_length(a.units_in_tile + 31);
@@ -322,5 +316,5 @@ template <class E> __device__ void encode_streams(const CoderArguments &a) {
     __syncthreads();
     const u32 count = (u32)a.totals[0];
     const Queue queue(a);
-    for (u32 s = queue.first(); __any_sync(FULL, s < count); s = queue.next()) encode_stream<E>(a, a.order[s], tables, mine, ring_size - 1);
+    for (u32 s = queue.first(); __any_sync(FULL, s < count); s = queue.next()) encode_stream<D, BATCH>(a, a.order[s], tables, mine, ring_size - 1);
 }

@@ -71,27 +71,12 @@ template <bool WIDE> __device__ __forceinline__ u32 filled_up(u32 m) {
     return m | (m >> 4 & 0x0f0f0f0f);
 }
 
-// Counts of each bit of words, one binary digit a word: the tensor cores have less to do for six digits than for all words.
-struct Digits {
-    // What was added: one word in the first digit, two in the second, and so on; the last takes the carry of all.
-    u32 digit[6];
-
-    // digit[k] + x + y, of which the carry is returned.
-    __device__ __forceinline__ u32 add(u32 k, u32 x, u32 y) {
-        const u32 d = digit[k];
-        digit[k] = d ^ x ^ y;
-        return (d & x) | (d & y) | (x & y);
-    }
-    __device__ __forceinline__ u32 add_four(const u32 (&words)[4]) { return add(1, add(0, words[0], words[1]), add(0, words[2], words[3])); }
-};
-
 // Nodes of the units of a warp by their bits, as `count_bits` leaves them: row r has those of more than r bits, row 15 those that are exact.
 // WHOLE: all units have 512 nodes. Returns all magnitudes of the lane's nodes, ORed.
 template <bool WHOLE> __device__ __forceinline__ u32 count(u32 (&c)[4], const i16 *q, u32 len) {
-    const u32 lane = threadIdx.x & 31, first = 8 * (lane & 3), row = 0x01010101 << lane / 4;
-    // of the low bytes, and of the high bytes, which most parts have not
-    Digits low = {}, high = {};
+    const u32 lane = threadIdx.x & 31, first = 8 * (lane & 3), wide_row = 0x00010001 << lane / 4, row = 0x01010101 << lane / 4;
     u32 any = 0;
+    for (u32 k = 0; k < 4; k++) c[k] = 0;
     const auto load = [&](u32 part) {
         Part loaded;
 #pragma unroll
@@ -102,8 +87,8 @@ template <bool WHOLE> __device__ __forceinline__ u32 count(u32 (&c)[4], const i1
         }
         return loaded;
     };
-    const auto take = [&](const Part &loaded, u32 part, u32 (&fours)[2]) {
-        u32 m[8], all = 0, words[4];
+    const auto take = [&](const Part &loaded, u32 part) {
+        u32 m[8], all = 0;
 #pragma unroll
         for (u32 k = 0; k < 8; k++) {
             const uint4 &eight = loaded.eight[k / 4];
@@ -116,39 +101,20 @@ template <bool WHOLE> __device__ __forceinline__ u32 count(u32 (&c)[4], const i1
         any |= all;
         if (__any_sync(FULL, all & 0xff00ff00)) {
 #pragma unroll
-            for (u32 k = 0; k < 8; k++) m[k] = filled_up<true>(m[k]);
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) words[k] = __byte_perm(m[2 * k], m[2 * k + 1], 0x7531);
-            fours[1] = high.add_four(words);
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) words[k] = __byte_perm(m[2 * k], m[2 * k + 1], 0x6420);
+            for (u32 k = 0; k < 8; k += 2) count_bits(c, wide_row, wide_row << 8, filled_up<true>(m[k]), filled_up<true>(m[k + 1]));
         } else {
-            fours[1] = 0;
 #pragma unroll
-            for (u32 k = 0; k < 4; k++) words[k] = filled_up<false>(__byte_perm(m[2 * k], m[2 * k + 1], 0x6420));
+            for (u32 k = 0; k < 8; k += 4)
+                count_bits(c, row, 0, filled_up<false>(__byte_perm(m[k], m[k + 1], 0x6420)), filled_up<false>(__byte_perm(m[k + 2], m[k + 3], 0x6420)));
         }
-        fours[0] = low.add_four(words);
     };
+    // two parts are on their way together
 #pragma unroll 1
     for (u32 part = 0; part < PARTS; part += 2) {
-        // two parts are on their way together
         const Part even = load(part), odd = load(part + 1);
-        u32 x[2], y[2];
-        take(even, part, x);
-        take(odd, part + 1, y);
-        low.digit[5] |= low.add(4, low.add(3, low.add(2, x[0], y[0]), 0), 0);
-        high.digit[5] |= high.add(4, high.add(3, high.add(2, x[1], y[1]), 0), 0);
+        take(even, part);
+        take(odd, part + 1);
     }
-    u32 of_high[4] = {0, 0, 0, 0};
-    const bool has_high = __any_sync(FULL, any & 0xff00ff00);
-    for (u32 k = 0; k < 4; k++) c[k] = 0;
-#pragma unroll
-    for (i32 k = 5; k >= 0; k--) {
-        c[0] *= 2, c[1] *= 2, of_high[0] *= 2, of_high[1] *= 2;
-        count_bits(c, row, 0, low.digit[k], 0);
-        if (has_high) count_bits(of_high, row, 0, high.digit[k], 0);
-    }
-    c[2] = of_high[0], c[3] = of_high[1];
     return any;
 }
 
