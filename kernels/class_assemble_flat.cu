@@ -22,7 +22,7 @@ __device__ __forceinline__ void copy_by_rows(Staged &staged, u16 *to, const u16 
     const u32 tail = head + 8 * eights + lane;
     if (lane < head) to[lane] = from[lane];
     if (tail < count) to[tail] = from[tail];
-    const u32 skew = (u32)(u64)(from + head) & 15, end = skew + 16 * eights;
+    const u32 skew = (u32)(u64)(from + head) & 15, end = eights > 0 ? skew + 16 * eights : 0;
     const char *source = (const char *)(from + head) - skew;
     const auto load = [&](u32 row) {
         const u32 at = ROW * row + 16 * lane;
