@@ -154,7 +154,7 @@ template <class D> __device__ void assemble(const CoderArguments &a) {
     for (u32 s = blockIdx.x; s < count; s += gridDim.x) {
         const Stream stream = a.streams[s];
         const Chunk &chunk = a.chunks[stream.chunk];
-        u16 *const out = put_stream<THREADS>(a, s, stream, chunk);
+        u16 *const out = put_stream<THREADS>(a, s, stream, chunk, stream_place(a, stream, chunk), copy<THREADS>);
         if ((stream.exact | stream.raw) == 0) continue;
         const u32 first = a.tiles[stream_tile(chunk, stream.index)].units_before;
         const u32 end = a.tiles[stream_tile(chunk, stream.index + 1)].units_before;

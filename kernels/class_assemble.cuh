@@ -108,30 +108,38 @@ __device__ __forceinline__ void finish_chunks(const CoderArguments &a) {
     }
 }
 
-// Everything of stream `s` but its lists of exact values and raw bits, whose place is returned; the first stream also writes the header.
-template <u32 THREADS> __device__ __forceinline__ u16 *put_stream(const CoderArguments &a, u32 s, const Stream &stream, const Chunk &chunk) {
+// Where a stream begins.
+__device__ __forceinline__ u16 *stream_place(const CoderArguments &a, const Stream &stream, const Chunk &chunk) {
     const u32 lane = threadIdx.x & 31;
-    const u32 streams = streams_of(chunk.code), lanes = lanes_of(chunk.code);
-    const bool lists = chunk.flags & HAS_LISTS, wide = chunk.flags & WIDE_SIZES;
-    u16 *out = (u16 *)(a.output + chunk.offset) + 1;
-    if (threadIdx.x == 0) {
-        if (stream.index == 0) out[-1] = (u16)(chunk.code | chunk.flags << 8);
-        u16 *sizes = out + stream.index * size_words(chunk.flags);
+    // at most 16 streams stand before it
+    const u32 before = lane < stream.index ? stream_bytes(a.streams[chunk.stream + lane], lanes_of(chunk.code), a.bits) : 0;
+    return (u16 *)(a.output + chunk.offset) + 1 + streams_of(chunk.code) * size_words(chunk.flags) + __reduce_add_sync(FULL, before) / 2;
+}
+// Everything of stream `s` but its lists of exact values and raw bits, whose place is returned; the first stream also writes the header. `out`:
+// where it begins. `copy`: copies pieces of 16 bits. So many threads work on a stream.
+template <u32 THREADS, class C>
+__device__ __forceinline__ u16 *put_stream(const CoderArguments &a, u32 s, const Stream &stream, const Chunk &chunk, u16 *out, const C &copy) {
+    const u32 thread = threadIdx.x % THREADS, lanes = lanes_of(chunk.code);
+    if (thread == 0) {
+        u16 *const header = (u16 *)(a.output + chunk.offset);
+        const bool wide = chunk.flags & WIDE_SIZES;
+        if (stream.index == 0) *header = (u16)(chunk.code | chunk.flags << 8);
+        u16 *sizes = header + 1 + stream.index * size_words(chunk.flags);
         put_size(sizes, stream.words, wide);
-        if (lists) {
+        if (chunk.flags & HAS_LISTS) {
             put_size(sizes, stream.escapes, wide);
             put_size(sizes, stream.exact, wide);
             put_size(sizes, stream.raw, wide);
         }
     }
-    out += streams * size_words(chunk.flags);
-    // at most 16 streams stand before it
-    const u32 before = lane < stream.index ? stream_bytes(a.streams[chunk.stream + lane], lanes, a.bits) : 0;
-    out += __reduce_add_sync(FULL, before) / 2;
-    for (u32 l = threadIdx.x; l < 2 * lanes; l += THREADS) out[l] = (u16)(a.states[(u64)s * 32 + l / 2] >> (16 * (l % 2)));
+    for (u32 l = thread; l < 2 * lanes; l += THREADS) out[l] = (u16)(a.states[(u64)s * 32 + l / 2] >> (16 * (l % 2)));
     out += 2 * lanes;
-    copy<THREADS>(out, a.words + stream.first_word, stream.words);
-    out += stream.words;
-    copy<THREADS>(out, a.escapes + stream.first_escape, stream.escapes);
-    return out + stream.escapes;
+    // one copy of the code for both
+#pragma unroll 1
+    for (u32 part = 0; part < 2; part++) {
+        const u32 count = part == 0 ? stream.words : stream.escapes;
+        copy(out, part == 0 ? a.words + stream.first_word : a.escapes + stream.first_escape, count);
+        out += count;
+    }
+    return out;
 }

@@ -73,12 +73,13 @@ __device__ __forceinline__ void copies_together() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// All of them but those of the last call of `copies_together` are there.
-__device__ __forceinline__ void copies_arrived_but_one() {
+// All of them but those of the last `COUNT` calls of `copies_together` are there.
+template <u32 COUNT> __device__ __forceinline__ void copies_arrived_but() {
 #ifndef BLOCKMGARD_EMULATOR
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    asm volatile("cp.async.wait_group %0;" ::"n"(COUNT) : "memory");
 #endif
 }
+__device__ __forceinline__ void copies_arrived_but_one() { copies_arrived_but<1>(); }
 // The same where it is `wanted`, without a branch.
 template <u32 BYTES, u32 OFFSET> __device__ __forceinline__ void copy_ahead_if(bool wanted, void *shared, const void *global) {
 #ifdef BLOCKMGARD_EMULATOR

@@ -2,9 +2,11 @@
 #pragma once
 #include "class.cuh"
 
-// Entries in shared memory: the one that changes nothing, then those of the tables of symbols, first by q, then by token.
+// Entries in shared memory: the one that changes nothing, then those of the tables of symbols by q, then those of the last tables, which classes
+// with raw bits have, by q without its low bits.
 constexpr u32 IDLE_AT = 0;
 constexpr u32 SYMBOLS_AT = 1;
+constexpr u32 RAW_TABLES = 4;
 // Tokens of all class tables, then those of the uniform table.
 constexpr u32 UNIFORM_AT = CLASS_GROUPS * CLASS_GROUPS * CLASSES;
 constexpr u32 CLASS_WORDS = UNIFORM_AT + CLASSES;
@@ -28,8 +30,8 @@ struct EncoderTables {
     u32 *classes, *reciprocals;
     // Of each table of symbols: where its entries by q begin, in bytes | its tokens << 16.
     u32 *symbols;
-    // From a table's entries by q to those by token.
-    u32 by_token;
+    // Entries by q of all tables.
+    u32 by_q;
 
     // The address of the first entry as the instructions for shared memory take it, so that none has to add it.
     __device__ __forceinline__ u32 origin() const {
@@ -50,12 +52,25 @@ struct EncoderTables {
 #endif
     }
 
+    // Where the entries of one of the last tables begin by q without its low bits.
+    __device__ __forceinline__ u32 raw_at(const CoderArguments &a, u32 table) const {
+        return SYMBOLS_AT + by_q + 2 * (a.tables.first[table] - a.tables.first[a.tables.symbol_tables - RAW_TABLES]);
+    }
+    // Of symbols of a table with `shift` raw bits each: nothing, how far q is shifted to the right, the first entry in bytes, and what is added to
+    // the shifted q | the last entry << 16. The first and the last entry are those of symbols that the table has not: escapes.
+    __device__ __forceinline__ uint4 lookup(const CoderArguments &a, u32 table, u32 shift) const {
+        const u32 word = symbols[table], count = word >> 16;
+        if (shift == 0) return make_uint4(0, 0, word & 0xffff, count / 2 | count << 16);
+        // zigzag(q) >> shift is the same of q >> (shift - 1), with all bits inverted where that is negative
+        return make_uint4(0, shift - 1, (u32)sizeof(uint4) * raw_at(a, table), count | (2 * count - 1) << 16);
+    }
     // Copies them; `memory` behind them is returned.
     __device__ char *load(const CoderArguments &a, char *memory) {
         const u32 tables = a.tables.symbol_tables, all = a.tables.first[tables], warp = threadIdx.x / 32, lane = threadIdx.x & 31;
-        by_token = all + tables;
+        by_q = all + tables;
         entries = (uint4 *)memory;
-        classes = (u32 *)(entries + SYMBOLS_AT + 2 * by_token);
+        // the last tables have less than half of all tokens
+        classes = (u32 *)(entries + SYMBOLS_AT + 2 * by_q);
         reciprocals = classes + CLASS_WORDS;
         symbols = reciprocals + PROB_SUM;
         for (u32 i = threadIdx.x; i < CLASS_WORDS; i += blockDim.x) {
@@ -69,7 +84,10 @@ struct EncoderTables {
             for (u32 i = lane; i <= count; i += 32) {
                 const u32 token = min(zigzag((i16)(i - count / 2)), count - 1);
                 entries[at + i] = packed(a.tables.encode[first + token]);
-                entries[at + by_token + i] = packed(a.tables.encode[first + min(i, count - 1)]);
+            }
+            for (u32 i = lane; t + RAW_TABLES >= tables && i < 2 * count; i += 32) {
+                const i32 high = (i32)i - (i32)count;
+                entries[raw_at(a, t) + i] = packed(a.tables.encode[first + min((u32)(high ^ high >> 31), count - 1)]);
             }
             if (lane == 0) symbols[t] = (u32)sizeof(uint4) * at | count << 16;
         }

@@ -16,6 +16,8 @@ const BLOCK: u32 = 256;
 const WARPS: u32 = BLOCK / 32;
 /// Threads of a block that puts together the streams of flat arrays, as in class_assemble_flat.cu.
 const FLAT_BLOCK: u32 = 128;
+/// Words and escapes of flat arrays are copied by so many bytes at a time.
+const COPIED: usize = 16;
 /// Warps that share a tile of a flat array when forms are chosen: turns of whole tiles would not be even.
 const WARPS_OF_FLAT_TILE: u32 = 4;
 /// Lists of streams by length: `StreamOrder` in class.cuh.
@@ -77,8 +79,8 @@ impl Coding {
             self.forms.reserve(gpu, 4 * tiles * slots as usize)?;
             self.counts.reserve(gpu, 4 * tiles * slots as usize)?;
             self.records.reserve(gpu, size_of::<UnitRecord>() * list.units as usize)?;
-            self.words.reserve(gpu, 2 * (nodes + 3 * list.units as usize))?;
-            self.escapes.reserve(gpu, 2 * nodes)?;
+            self.words.reserve(gpu, 2 * (nodes + 3 * list.units as usize) + COPIED)?;
+            self.escapes.reserve(gpu, 2 * nodes + COPIED)?;
             self.states.reserve(gpu, 4 * 32 * streams)?;
             self.reserve_output(gpu, (bytes * nodes / 4 + 4096 + 64 * chunks) as u64)?;
         }
@@ -199,7 +201,7 @@ impl Coding {
     pub fn encode(&self, gpu: &Gpu, coder: &Coder, shapes: &Shapes, bits: u32) -> Result<()> {
         let a = self.arguments(gpu, coder, shapes, bits);
         let [choose, encode] = match bits {
-            32 if self.flat => ["choose_forms_32", "encode_flat_streams"],
+            32 if self.flat => ["choose_forms_flat", "encode_flat_streams"],
             32 => ["choose_forms_32", "encode_streams_32"],
             _ => ["choose_forms_64", "encode_streams_64"],
         };
