@@ -286,7 +286,7 @@ device_struct! {
     pub struct AssembleArguments {
         pub groups: GroupsArguments,
         pub first: u32,
-        pub unused: u32,
+        pub shares: u32,
     }
     pub struct CoarsePackArguments {
         pub tiles: TileArguments,
