@@ -12,7 +12,7 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
     typedef typename Base::R R;
     typedef typename Base::Memory Memory;
 
-    DecodeLoader<T, SIDE> loader;
+    BandNodes<T, SIDE, false> loader;
     GroupReader reader;
     // The lanes of a new node's last neighbours on the last axis, which may be nearer than those of others, and the weights of all.
     u32 from[HALF];
@@ -33,8 +33,9 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
 
     __device__ __forceinline__ DecodeBands(const BandArguments<T> &a, Memory &memory, const BandTile &tile, u32 entry, bool along_rows, u32 *window,
                                            const u8 *stream, u32 bytes)
-        : Base(memory), loader(a, memory, entry, along_rows), reader(window, stream, bytes, 32767),
+        : Base(memory), reader(window, stream, bytes, 32767),
           staged((PackedGroup *)(window + READER_WORDS + 4) + threadIdx.x % 32), stray(false), draw(0) {
+        loader.open_nodes(a, memory, entry, along_rows);
         const u32 node = min(this->x / 2, OLD - 3);
 #pragma unroll
         for (u32 k = 0; k < POINTS; k++) {
@@ -46,7 +47,7 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
 #pragma unroll
         for (u32 i = 0; i < 3; i++) {
             // of quads before the last one nobody needs the third, which another warp may be writing
-            old_rows[i] = memory.stages[0].coarse + (2 * this->quad + (i == 2 && !this->last_quad ? 0 : i)) * OLD + (this->x + 1) / 2;
+            old_rows[i] = memory.stages[0].coarse + (2 * this->quad + (i == 2 && !this->last_quad ? 0 : i)) * BandStage<T, SIDE, false>::ROW + (this->x + 1) / 2;
         }
         open(a, tile, along_rows);
     }
@@ -181,18 +182,24 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
             store(advance<AT>(result, plane_stride), this->position(STAGES * slab + FIRST + K), this->window[Base::CARRY + K]);
         });
     }
+    // Asks for the nodes of the old planes of a batch.
+    template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
+        if (slab < SLABS) loader.template ask_two<FIRST>();
+        else if (FIRST == 0) loader.ask_last();
+        copies_together();
+    }
     // The old planes of half a slab, from number FIRST on.
     template <u32 FIRST> __device__ __forceinline__ void batch(u32 slab) {
         old_planes<FIRST, PLANES>(slab);
         __syncwarp();
         // while nothing else is under way that is not waited for soon
         if (FIRST == 0) reader.template advance<100>();
-        loader.template ask_old<FIRST>(slab + 1);
+        ask_old<FIRST>(slab + 1);
     }
     __device__ __forceinline__ void all(const BandArguments<T> &a) {
         static_assert(2 * PLANES == STAGES, "a slab is two batches");
-        loader.template ask_old<0>(0);
-        loader.template ask_old<2>(0);
+        ask_old<0>(0);
+        ask_old<2>(0);
         const u32 live = __ballot_sync(FULL, this->x_new);
 #pragma unroll 1
         for (u32 slab = 0; slab < SLABS; slab++) {
@@ -229,10 +236,10 @@ template <class T, u32 SIDE, u32 POINTS> struct DecodeBands : Bands<T, SIDE, POI
 };
 
 // Bytes, threads and blocks of a multiprocessor as in codec/backend/cuda/pyramid/bands.rs.
-static_assert(BAND_BYTES<float, 32, false> == 58192, "bands.rs");
-static_assert(BAND_BYTES<float, 16, false> == 15472, "bands.rs");
-static_assert(BAND_BYTES<double, 32, false> == 75280, "bands.rs");
-static_assert(BAND_BYTES<double, 16, false> == 20656, "bands.rs");
+static_assert(BAND_BYTES<float, 32, false> == 58960, "bands.rs");
+static_assert(BAND_BYTES<float, 16, false> == 15856, "bands.rs");
+static_assert(BAND_BYTES<double, 32, false> == 75728, "bands.rs");
+static_assert(BAND_BYTES<double, 16, false> == 20848, "bands.rs");
 extern "C" __global__ void __launch_bounds__(256, 3) decode_bands_32_f32(const BandArguments<float> a) { each_band_tile<DecodeBands, float, 32, false>(a); }
 extern "C" __global__ void __launch_bounds__(64, 8) decode_bands_16_f32(const BandArguments<float> a) { each_band_tile<DecodeBands, float, 16, false>(a); }
 extern "C" __global__ void __launch_bounds__(256, 2) decode_bands_32_f64(const BandArguments<double> a) { each_band_tile<DecodeBands, double, 32, false>(a); }

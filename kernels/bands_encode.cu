@@ -19,7 +19,7 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
     typedef typename Base::Memory Memory;
     typedef typename Base::R R;
     typedef BandStage<T, SIDE, true> Stage;
-    static constexpr u32 OLD = Base::OLD, LAST = SLABS * STAGES / PLANES;
+    static constexpr u32 OLD = Base::OLD, ROW = Stage::ROW, LAST = SLABS * STAGES / PLANES;
     typedef typename SymbolOf<T>::Q Q;
     struct __align__(2 * sizeof(T)) Pair {
         T first, second;
@@ -47,7 +47,7 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
         loader.template open<LAG>(a, memory, tile, entry, along_rows);
         const u32 first = this->x - odd_x;
         const bool exists = first + 1 < SIDE - 1;
-        old = memory.stages[0].coarse + (2 * this->quad + odd_x) * OLD + first / 2;
+        old = memory.stages[0].coarse + (2 * this->quad + odd_x) * ROW + first / 2;
         end = old + (OLD - 1 - first / 2);
         behind = exists ? memory.stages[0].old + (BAND_ROWS * this->quad + 2 * odd_x) * SIDE + first + 1 : end;
         pair = (Pair *)(memory.rows[0] + (Memory::PAD + 2 * this->quad + odd_x) * SIDE + first);
@@ -107,7 +107,7 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
         if (this->has_last) {
             const u32 plane = odd_x ? STAGE : 0;
             // old row 2 of the quad, row 3 of its values
-            const u32 to_old = odd_x ? OLD : 2 * OLD, to_behind = odd_x ? SIDE : 3 * SIDE;
+            const u32 to_old = odd_x ? ROW : 2 * ROW, to_behind = odd_x ? SIDE : 3 * SIDE;
             const T first = old[plane + to_old], last = end[plane + to_old];
             T second = behind[plane + (behind == end ? to_old : to_behind)], error_of_last = 0;
             const Q q = across(along_x, first, last, second, z, error_of_last), before = __shfl_up_sync(FULL, q, 1);
@@ -217,10 +217,10 @@ template <class T, u32 SIDE, u32 POINTS> struct EncodeBands : Bands<T, SIDE, POI
 };
 
 // Bytes, threads and blocks of a multiprocessor as in codec/backend/cuda/pyramid/bands.rs.
-static_assert(BAND_BYTES<float, 32, true> == 73264, "bands.rs");
-static_assert(BAND_BYTES<float, 16, true> == 19056, "bands.rs");
-static_assert(BAND_BYTES<double, 32, true> == 104272, "bands.rs");
-static_assert(BAND_BYTES<double, 16, true> == 27536, "bands.rs");
+static_assert(BAND_BYTES<float, 32, true> == 73648, "bands.rs");
+static_assert(BAND_BYTES<float, 16, true> == 19248, "bands.rs");
+static_assert(BAND_BYTES<double, 32, true> == 104496, "bands.rs");
+static_assert(BAND_BYTES<double, 16, true> == 27632, "bands.rs");
 extern "C" __global__ void __launch_bounds__(256, 3) encode_bands_32_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 32, true>(a); }
 extern "C" __global__ void __launch_bounds__(64, 11) encode_bands_16_f32(const BandArguments<float> a) { each_band_tile<EncodeBands, float, 16, true>(a); }
 extern "C" __global__ void __launch_bounds__(256, 2) encode_bands_32_f64(const BandArguments<double> a) { each_band_tile<EncodeBands, double, 32, true>(a); }

@@ -13,7 +13,7 @@ template <class T> struct BandArguments {
     const T *values;
     // Decoding: the box lo..hi.
     T *result;
-    // Rebuilt nodes of S(1) of the tiles, in the order of the list. C order.
+    // Rebuilt nodes of S(1) of the tiles, in the order of the list. C order, rows of `padded_row`.
     const T *coarse;
     const u8 *tiers;
     // For step 0.
@@ -61,9 +61,9 @@ template <u32 SIDE> struct BandShape {
 // What a step needs: an old plane, a new one, and the nodes of S(1) of the old one.
 template <class T, u32 SIDE, bool ENCODE> struct BandStage {
     typedef BandShape<SIDE> Shape;
-    static constexpr u32 VALUES = ENCODE ? Shape::PLANE : 4;
+    static constexpr u32 VALUES = ENCODE ? Shape::PLANE : 4, ROW = padded_row<T>(Shape::OLD);
     __align__(16) T old[VALUES];
-    T fresh[VALUES], coarse[(Shape::OLD * Shape::OLD + 3) / 4 * 4];
+    T fresh[VALUES], coarse[Shape::OLD * ROW];
 };
 
 // Shared memory of a block.
@@ -117,90 +117,50 @@ constexpr u32 BAND_WORDS = ENCODE ? GroupWriter<BITS_AHEAD>::WORDS + ENCODED_RUN
 template <class T, u32 SIDE, bool ENCODE>
 constexpr u32 BAND_BYTES = (u32)sizeof(BandMemory<T, SIDE, ENCODE>) + BandShape<SIDE>::WARPS * 4 * BAND_WORDS<ENCODE>;
 
-// The nodes of S(1) of a tile on their way to shared memory, decoding, a batch of old planes after the other. A warp asks for its own rows only, which stand one
-// behind the other there: a lane for the node at its number, and for the one 32 places on.
-template <class T, u32 SIDE> struct DecodeLoader {
+// The nodes of S(1) of a tile on their way to shared memory, two old planes after the other. A warp asks for its own rows only, by pieces of 16 bytes.
+template <class T, u32 SIDE, bool ENCODE> struct BandNodes {
     typedef BandShape<SIDE> Shape;
-    typedef BandMemory<T, SIDE, false> Memory;
-    typedef BandStage<T, SIDE, false> Stage;
-    static constexpr u32 OLD = Shape::OLD;
+    typedef BandMemory<T, SIDE, ENCODE> Memory;
+    typedef BandStage<T, SIDE, ENCODE> Stage;
+    static constexpr u32 OLD = Shape::OLD, ROW = Stage::ROW, VECTOR = 16 / sizeof(T), PIECES = ROW / VECTOR, ROWS = 2 * Shape::QUADS;
+    // Lanes that a plane takes: mostly half of them, so that one copy is enough for two.
+    static constexpr u32 LANES = (ROWS + 1) * PIECES <= 16 ? 16 : 32;
+    static_assert((ROWS + 1) * PIECES <= LANES, "a piece a lane");
 
-    // The first of them in the first stage; in the next old plane to be asked for.
+    // The lane's piece in the first stage, or in the second; that of the next old plane to be asked for, or of the one behind.
     T *node;
     const T *coarse;
-    // From that node to the other one and to the next old plane's.
-    u32 coarse_other, coarse_stride;
-    // The other one is of these rows.
-    bool has_other;
-
-    __device__ __forceinline__ DecodeLoader(const BandArguments<T> &a, Memory &memory, u32 entry, bool along_rows) {
-        constexpr u32 ROWS = 2 * Shape::QUADS;
-        const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, coarse_row = along_rows ? OLD * OLD : OLD;
-        static_assert(32 <= ROWS * OLD && (ROWS + 1) * OLD <= 64, "one or two nodes a lane");
-        has_other = lane + 32 < (warp + 1 == Shape::WARPS ? ROWS + 1 : ROWS) * OLD;
-        node = memory.stages[0].coarse + ROWS * OLD * warp + lane;
-        const u32 first = lane / OLD * coarse_row + lane % OLD;
-        coarse_other = (lane + 32) / OLD * coarse_row + (lane + 32) % OLD - first;
-        coarse_stride = along_rows ? OLD : OLD * OLD;
-        keep(coarse_stride);
-        coarse = a.coarse + (u64)entry * OLD * OLD * OLD + ROWS * warp * coarse_row + first;
-        keep_global(coarse);
-    }
-    // Asks for the nodes of the old planes of a batch.
-    template <u32 FIRST> __device__ __forceinline__ void ask_old(u32 slab) {
-        each<BATCH>([&](auto k) {
-            constexpr u32 K = FIRST + decltype(k)::value, AT = K * (sizeof(Stage) / sizeof(T));
-            // the last one is alone in its slab
-            if (K > 0 && slab == Shape::SLABS) return;
-            copy_ahead<sizeof(T)>(node + AT, coarse);
-            copy_ahead_if<sizeof(T), 32 * sizeof(T)>(has_other, node + AT, advance<1>(coarse, coarse_other));
-            coarse = advance<1>(coarse, coarse_stride);
-        });
-        copies_together();
-    }
-};
-
-// The same for encoding: row by row, since the other way took longer there.
-template <class T, u32 SIDE> struct EncodeNodes {
-    typedef BandShape<SIDE> Shape;
-    typedef BandMemory<T, SIDE, true> Memory;
-    typedef BandStage<T, SIDE, true> Stage;
-    static constexpr u32 OLD = Shape::OLD;
-
-    // The lane's first node in the first stage; that of the first old row of the next old plane to be asked for.
-    T *node;
-    const T *coarse;
-    // From that node to the next old row's and to the next old plane's.
-    u32 coarse_row, coarse_stride;
-    // There is a node of S(1) at the lane's x, and one in the last row.
-    bool owns, owns_last;
+    // From an old plane to the next.
+    u32 coarse_stride;
+    bool owns;
 
     __device__ __forceinline__ void open_nodes(const BandArguments<T> &a, Memory &memory, u32 entry, bool along_rows) {
-        const u32 x = threadIdx.x % SIDE, quad = threadIdx.x / SIDE, column = (x + 1) / 2;
-        coarse_row = along_rows ? OLD * OLD : OLD;
-        owns = x % 2 == 0 || x == SIDE - 1, owns_last = owns && quad == SIDE / BAND_ROWS - 1;
-        node = memory.stages[0].coarse + 2 * quad * OLD + column;
-        coarse_stride = along_rows ? OLD : OLD * OLD;
-        keep(coarse_row);
+        const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, plane = lane / LANES, row = lane % LANES / PIECES, column = lane % LANES % PIECES * VECTOR;
+        owns = row < (warp + 1 == Shape::WARPS ? ROWS + 1 : ROWS);
+        node = memory.stages[plane].coarse + (ROWS * warp + row) * ROW + column;
+        const u32 coarse_row = along_rows ? OLD * ROW : ROW;
+        coarse_stride = along_rows ? ROW : OLD * ROW;
+        coarse = a.coarse + (u64)entry * OLD * OLD * ROW + (ROWS * warp + row) * coarse_row + plane * coarse_stride + column;
         keep(coarse_stride);
-        coarse = a.coarse + (u64)entry * OLD * OLD * OLD + 2 * quad * coarse_row + column;
         keep_global(coarse);
     }
+    // Asks for two old planes, which go to stage K and the one behind.
+    template <u32 K> __device__ __forceinline__ void ask_two() {
+        copy_ahead_if<16, K * sizeof(Stage)>(owns, node, coarse);
+        if (LANES == 32) copy_ahead_if<16, (K + 1) * sizeof(Stage)>(owns, node, advance<1>(coarse, coarse_stride));
+        coarse = advance<2>(coarse, coarse_stride);
+    }
+    // For the last one, which is alone in its slab.
+    __device__ __forceinline__ void ask_last() const { copy_ahead_if<16, 0>(owns && threadIdx.x % 32 < LANES, node, coarse); }
 };
 
 // Where the frame's values come too, half a slab's at a time.
-template <class T, u32 SIDE> struct EncodeLoader : EncodeNodes<T, SIDE> {
-    typedef EncodeNodes<T, SIDE> Base;
+template <class T, u32 SIDE> struct EncodeLoader : BandNodes<T, SIDE, true> {
+    typedef BandNodes<T, SIDE, true> Base;
     typedef typename Base::Shape Shape;
     typedef typename Base::Stage Stage;
-    using Base::coarse;
-    using Base::coarse_row;
-    using Base::coarse_stride;
-    using Base::node;
-    using Base::OLD;
-    using Base::owns;
-    using Base::owns_last;
-    static constexpr u32 VECTOR = 16 / sizeof(T), PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
+    using Base::VECTOR;
+    static constexpr u32 PIECES = SIDE / VECTOR, TURNS = Shape::PLANE / VECTOR / Shape::THREADS;
     static constexpr u32 FRESH = Stage::VALUES, STAGE = sizeof(Stage) / sizeof(T);
 
     // The lane's first piece of a plane, in the first stage; that of the first new plane of the step to be asked for.
@@ -251,23 +211,15 @@ template <class T, u32 SIDE> struct EncodeLoader : EncodeNodes<T, SIDE> {
             copy(to + STAGE, from + 2 * (u64)stride);
         }
     }
-    // Asks for an old plane's nodes of S(1), which go to stage K.
-    template <u32 K> __device__ __forceinline__ void ask_nodes(const T *from) const {
-        copy_ahead_if<sizeof(T), K * sizeof(Stage)>(owns, node, from);
-        copy_ahead_if<sizeof(T), K * sizeof(Stage) + OLD * sizeof(T)>(owns, node, advance<1>(from, coarse_row));
-        copy_ahead_if<sizeof(T), K * sizeof(Stage) + 2 * OLD * sizeof(T)>(owns_last, node, advance<2>(from, coarse_row));
-    }
     // Asks for the old planes of a step, half a slab; behind the last whole one there is one more.
     template <u32 LAG> __device__ __forceinline__ void ask_old(u32 step) {
         if (step < 2 * Shape::SLABS) {
             copy_two(piece, advance<2 * LAG - 1>(values, stride));
-            ask_nodes<0>(coarse);
-            ask_nodes<1>(advance<1>(coarse, coarse_stride));
-            coarse = advance<2>(coarse, coarse_stride);
+            this->template ask_two<0>();
         } else {
             // it is the neighbour of the new plane before it
             copy(piece, advance<2 * LAG - 2>(values, stride));
-            ask_nodes<0>(coarse);
+            this->ask_last();
         }
         copies_together();
     }

@@ -96,17 +96,19 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
 #pragma unroll 4
         for (u32 i = mover; i < symbols / 8; i += MOVERS) f(i);
     }
-    // The tiles from number `first` of the list on.
-    __device__ __forceinline__ void store(u32 first) const {
+    // The tiles from number `first` of the list on, a row in ROW places: behind its nodes its last one, so that whole sectors are written.
+    template <u32 ROW> __device__ __forceinline__ void store_rows(u32 first) const {
+        constexpr u32 PLANE = NODES * ROW;
 #pragma unroll 1
-        for (u32 i = thread; i < TILES * COLUMNS; i += GROUP) {
-            const u32 tile = i / COLUMNS, column = i % COLUMNS;
+        for (u32 i = thread; i < TILES * PLANE; i += GROUP) {
+            const u32 tile = i / PLANE, place = i % PLANE, column = ROW == NODES ? place : place / ROW * NODES + min(place % ROW, NODES - 1);
             if (TILES > 1 && first + tile >= a.list_count) break;
             const T *from = v + tile * ALL + columns[column].place();
-            T *to = a.coarse + (u64)(first + tile) * ALL + column;
-            unroll<NODES>([&](auto z) { to[decltype(z)::value * COLUMNS] = from[Axis::rank(decltype(z)::value) * COLUMNS]; });
+            T *to = a.coarse + (u64)(first + tile) * (NODES * PLANE) + place;
+            unroll<NODES>([&](auto z) { to[decltype(z)::value * PLANE] = from[Axis::rank(decltype(z)::value) * COLUMNS]; });
         }
     }
+    __device__ __forceinline__ void store(u32 first) const { store_rows<NODES>(first); }
 
     // The numbers of the coded nodes of a line of `count`.
     __device__ __forceinline__ void look_up_symbols(CoarseLine &line, u32 count) const {
@@ -217,10 +219,10 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseTil
             sweep_all<W>(thread < TILES ? of_thread : NO_TILE);
         }
         if constexpr (W::PACKS) {
-            static_cast<W *>(this)->pack(exists, [&]() { store(first); });
+            static_cast<W *>(this)->pack(exists, [&]() { static_cast<W *>(this)->store(first); });
         } else {
             if (ENCODE && exists) each_piece(mover, [&](u32 i) { ((uint4 *)global)[i] = shared[i]; });
-            store(first);
+            static_cast<W *>(this)->store(first);
         }
         sync();
         return after;

@@ -18,7 +18,7 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
     using Base::v;
     using Base::Base;
     static constexpr bool PACKS = false;
-    static constexpr u32 Y = Base::NODES, Z = Y * Y;
+    static constexpr u32 Y = Base::NODES, Z = Y * Y, PADDED = padded_row<T>(Y);
 
     // How far apart the nodes of a line are, and the rows and columns in which the lines of a step stand.
     template <u32 STRIDE, u32 ROW, u32 COLUMN, u32 ROWS, u32 COLUMNS> struct Lines {
@@ -90,6 +90,10 @@ template <class T, u32 SIDE, u32 TILES, u32 GROUP, bool ENCODE> struct CoarseInO
             memory.v += t * ALL, memory.q += t * this->symbols, memory.tiers += t * BLOCKS;
             Work(memory, a.tiles[this->numbers[t]]).sweep_steps(1);
         }
+    }
+    __device__ __forceinline__ void store(u32 first) const {
+        if (SIDE > 8 && a.coarse_row == PADDED) this->template store_rows<PADDED>(first);
+        else Base::store(first);
     }
     __device__ __forceinline__ void sweep() {
         if (!choice.in_order() || choice.favoured() == 3) by_lists();

@@ -51,6 +51,8 @@ struct CoarsePacked : CoarseInOrder<T, SIDE, 1, GROUP, true> {
     }
     __device__ __forceinline__ u32 drawn() const { return shared.next; }
 
+    __device__ __forceinline__ void store(u32 first) const { this->template store_rows<Base::PADDED>(first); }
+
     // The stream of the tile at hand, if it `exists`; `store` reads its values for the last time.
     template <class F> __device__ __forceinline__ void pack(bool exists, F store) {
         if (!exists) return;

@@ -139,14 +139,14 @@ struct Piece {
     }
 };
 // Copies the streams of a chunk, each to where those before it end, a warp a stream; a piece is read before the one in front of it is written.
-// `unit`: bytes of what `numbers` counts.
-__device__ __forceinline__ void copy_streams(const Numbers &numbers, u32 count, u32 unit, u8 *out, const u32 *from) {
+// `unit`: bytes of what `numbers` counts. Of `shares` blocks that share them this is number `share`.
+__device__ __forceinline__ void copy_streams(const Numbers &numbers, u32 count, u32 unit, u8 *out, const u32 *from, u32 share, u32 shares) {
     Piece ahead;
-    u32 s = threadIdx.x / 32, first = 0;
+    u32 s = share * WARPS + threadIdx.x / 32, first = 0;
     const auto load = [&]() {
         const u32 before = numbers.before[s];
         const bool last = ahead.load(out + unit * before, from + numbers.source[s], unit * (numbers.before[s + 1] - before), first);
-        first = last ? 0 : first + 32 * BATCH, s = last ? s + WARPS : s;
+        first = last ? 0 : first + 32 * BATCH, s = last ? s + WARPS * shares : s;
     };
     if (s < count) load();
     else return;
@@ -181,8 +181,8 @@ extern "C" __global__ void __launch_bounds__(256) reset_chunks(const ResetArgume
 struct AssembleArguments {
     // Of the chunks up to the last one that is wanted; their number.
     GroupsArguments groups;
-    // The first one that is.
-    u32 first, unused;
+    // The first one that is; blocks that share the streams of a chunk.
+    u32 first, shares;
 };
 
 // `unless_left`: only if no tiles were left out, whose streams are not there yet.
@@ -191,7 +191,8 @@ __device__ __forceinline__ void assemble_chunk(const AssembleArguments &argument
     const GroupsArguments &a = arguments.groups;
     // it comes while other things do
     const u32 left = unless_left && a.left_out_count ? *a.left_out_count : 0;
-    const u32 own = arguments.first + blockIdx.x, walk = walk_of(a.choices[own]), thread = threadIdx.x;
+    const u32 shares = arguments.shares, share = blockIdx.x % shares, own = arguments.first + blockIdx.x / shares;
+    const u32 walk = walk_of(a.choices[own]), thread = threadIdx.x;
     Chunk &chunk = a.chunks[own];
     const GroupChunk &of_chunk = a.group_chunks[own];
     const u32 count = of_chunk.streams[walk], first = of_chunk.first, words = a.value_bytes / 4;
@@ -203,26 +204,26 @@ __device__ __forceinline__ void assemble_chunk(const AssembleArguments &argument
     u64 end;
     const u64 place = payload_place(a, own, end);
     if (left > 0) return;
-    if (thread == 0) {
+    if (thread == 0 && share == 0) {
         chunk.offset = place, chunk.bytes = layout.end;
         // for good where these are the last ones
         if (blockIdx.x == 0) a.totals[1] = end;
     }
     if (end > a.capacity) return;
     u8 *out = a.output + place;
-    if (thread == 0) out[-1] = a.choices[own];
+    if (thread == 0 && share == 0) out[-1] = a.choices[own];
     numbers.fill(a.lengths + first, layout.bits == 0 ? 0 : count, layout.bits, length);
-    numbers.put_table(out, layout.bits | (layout.exact_bits > 0 ? HAS_EXACT : 0), layout.bits, count);
+    if (share == 0) numbers.put_table(out, layout.bits | (layout.exact_bits > 0 ? HAS_EXACT : 0), layout.bits, count);
     if (layout.bits == 0) return;
-    copy_streams(numbers, count, 1, out + layout.streams, a.slots + first_slot);
+    copy_streams(numbers, count, 1, out + layout.streams, a.slots + first_slot, share, shares);
     if (layout.exact_bits == 0) return;
     __syncthreads();
     numbers.fill(a.exact_counts + first, count, layout.exact_bits, thread < count ? a.exact_counts[first + thread] : 0);
-    numbers.put_table(out + layout.exact_table, layout.exact_bits, layout.exact_bits, count);
+    if (share == 0) numbers.put_table(out + layout.exact_table, layout.exact_bits, layout.exact_bits, count);
     const u64 first_exact = a.tiles[chunk.tile].start;
     numbers.find(a, chunk, first, [&](const TileStream &stream) { return (u32)(stream.exact - first_exact) * words; });
     __syncthreads();
-    copy_streams(numbers, count, a.value_bytes, out + layout.exact, (const u32 *)a.exact + first_exact * words);
+    copy_streams(numbers, count, a.value_bytes, out + layout.exact, (const u32 *)a.exact + first_exact * words, share, shares);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4) assemble_groups(const AssembleArguments a) { assemble_chunk(a, true); }

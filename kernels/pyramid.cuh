@@ -137,8 +137,13 @@ template <class T> struct TileArguments {
     // Shapes of a whole tile, and of its nodes of S(1).
     u32 whole_shape, coarse_shape;
     // Blocks that share a tile of the list: see SLAB_PLANES. More than one: `result` is not where values come from.
-    u32 slabs, unused;
+    u32 slabs;
+    // Elements from a row of `coarse` to the next.
+    u32 coarse_row;
 };
+
+// The same where the kernels of bands read these rows, by 16 bytes.
+template <class T> constexpr u32 padded_row(u32 nodes) { return (nodes * (u32)sizeof(T) + 15) / 16 * 16 / (u32)sizeof(T); }
 
 // The quantizers of all tiers for the nodes of a step.
 template <class T> __device__ __forceinline__ const Quantizer<T> *quantizers_of(const TileArguments<T> &a, Choice choice, u32 step) {

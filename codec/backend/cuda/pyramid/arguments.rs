@@ -86,7 +86,7 @@ device_struct! {
         pub whole_shape: u32,
         pub coarse_shape: u32,
         pub slabs: u32,
-        pub unused: u32,
+        pub coarse_row: u32,
     }
     pub struct AxisWeights<T> {
         pub step0: [[T; 4]; 3],
@@ -286,7 +286,7 @@ device_struct! {
     pub struct AssembleArguments {
         pub groups: GroupsArguments,
         pub first: u32,
-        pub unused: u32,
+        pub shares: u32,
     }
     pub struct CoarsePackArguments {
         pub tiles: TileArguments,

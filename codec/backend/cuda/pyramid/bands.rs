@@ -30,14 +30,14 @@ struct BandKernel {
 
 #[rustfmt::skip]
 const KERNELS: [BandKernel; 8] = [
-    BandKernel { encode: true, side: 32, dtype: DType::F32, name: "encode_bands_32_f32", shared: 73264, threads: 256, blocks: 3 },
-    BandKernel { encode: true, side: 16, dtype: DType::F32, name: "encode_bands_16_f32", shared: 19056, threads: 64, blocks: 11 },
-    BandKernel { encode: true, side: 32, dtype: DType::F64, name: "encode_bands_32_f64", shared: 104272, threads: 256, blocks: 2 },
-    BandKernel { encode: true, side: 16, dtype: DType::F64, name: "encode_bands_16_f64", shared: 27536, threads: 64, blocks: 8 },
-    BandKernel { encode: false, side: 32, dtype: DType::F32, name: "decode_bands_32_f32", shared: 58192, threads: 256, blocks: 3 },
-    BandKernel { encode: false, side: 16, dtype: DType::F32, name: "decode_bands_16_f32", shared: 15472, threads: 64, blocks: 8 },
-    BandKernel { encode: false, side: 32, dtype: DType::F64, name: "decode_bands_32_f64", shared: 75280, threads: 256, blocks: 2 },
-    BandKernel { encode: false, side: 16, dtype: DType::F64, name: "decode_bands_16_f64", shared: 20656, threads: 64, blocks: 5 },
+    BandKernel { encode: true, side: 32, dtype: DType::F32, name: "encode_bands_32_f32", shared: 73648, threads: 256, blocks: 3 },
+    BandKernel { encode: true, side: 16, dtype: DType::F32, name: "encode_bands_16_f32", shared: 19248, threads: 64, blocks: 11 },
+    BandKernel { encode: true, side: 32, dtype: DType::F64, name: "encode_bands_32_f64", shared: 104496, threads: 256, blocks: 2 },
+    BandKernel { encode: true, side: 16, dtype: DType::F64, name: "encode_bands_16_f64", shared: 27632, threads: 64, blocks: 8 },
+    BandKernel { encode: false, side: 32, dtype: DType::F32, name: "decode_bands_32_f32", shared: 58960, threads: 256, blocks: 3 },
+    BandKernel { encode: false, side: 16, dtype: DType::F32, name: "decode_bands_16_f32", shared: 15856, threads: 64, blocks: 8 },
+    BandKernel { encode: false, side: 32, dtype: DType::F64, name: "decode_bands_32_f64", shared: 75728, threads: 256, blocks: 2 },
+    BandKernel { encode: false, side: 16, dtype: DType::F64, name: "decode_bands_16_f64", shared: 20848, threads: 64, blocks: 5 },
 ];
 
 /// Of tiles of `side`: the kernel that encodes them, or the one that decodes them.

@@ -22,6 +22,8 @@ const WARPS: u32 = 4;
 const BLOCKS: u32 = 8;
 /// Threads of a block that assembles or parses a chunk: as in groups_assemble.cu.
 const CHUNK_THREADS: u32 = 256;
+/// Blocks that share the copying of the streams of a chunk at most.
+const MOST_SHARES: u32 = 4;
 /// Device addresses of the tables of shapes.
 #[derive(Clone, Copy, Default)]
 struct TableAddresses {
@@ -279,9 +281,11 @@ impl<T: Real> Pyramid<T> {
         let all = groups.arguments(gpu, &self.coding, T::BYTES);
         let left_out_count = if when == Assembling::Always { 0 } else { all.left_out_count };
         let name = if when == Assembling::Late { "assemble_left_groups" } else { "assemble_groups" };
-        let grid = chunks.len() as u32;
         let (first, chunk_count) = (chunks.start, chunks.end);
-        let a = AssembleArguments { groups: GroupsArguments { left_out_count, chunk_count, ..all }, first, unused: 0 };
+        // where chunks are few, several blocks each
+        let shares = (2 * gpu.multiprocessors / (chunks.len() as u32).max(1)).clamp(1, MOST_SHARES);
+        let grid = chunks.len() as u32 * shares;
+        let a = AssembleArguments { groups: GroupsArguments { left_out_count, chunk_count, ..all }, first, shares };
         // SAFETY: as in `pack_groups`.
         unsafe { gpu.launch_on(stream, name, grid, CHUNK_THREADS, 0, &a) }
     }

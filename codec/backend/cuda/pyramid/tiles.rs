@@ -123,8 +123,8 @@ impl<T: Real> Pyramid<T> {
             }
             let sizes: Vec<_> = sorted.0.iter().map(|&number| stage.size(&list.tiles, number)).collect();
             stage.tiles.send(gpu, sorted, &sizes)?;
-            let whole = stage.level.whole.as_ref().map_or(0, |w| w.coarse_nodes * stage.tiles.whole as usize);
-            self.coarse.reserve(gpu, whole * T::BYTES)?;
+            let bytes = stage.level.whole.as_ref().map_or(0, |w| w.rebuilt_bytes(T::BYTES, self.bands.is_some()));
+            self.coarse.reserve(gpu, bytes * stage.tiles.whole as usize)?;
         }
         Ok(of_frame)
     }
@@ -322,7 +322,7 @@ impl<T: Real> Pyramid<T> {
             whole_shape: 0,
             coarse_shape: 0,
             slabs: 1,
-            unused: 0,
+            coarse_row: 0,
         }
     }
 }

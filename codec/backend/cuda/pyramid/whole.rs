@@ -41,6 +41,15 @@ impl WholeTiles {
         let values = (tiles * self.coarse_nodes).next_multiple_of(8) * bytes;
         (values + tiles * (2 * self.coarse_symbols + self.tiers(many))).next_multiple_of(16)
     }
+    /// Values from a row of rebuilt nodes of S(1) to the next; the kernels of bands read them by 16 bytes.
+    fn coarse_row(&self, bytes: usize, banded: bool) -> usize {
+        let nodes = self.side as usize / 2 + 1;
+        if banded { (nodes * bytes).next_multiple_of(16) / bytes } else { nodes }
+    }
+    /// Bytes of the rebuilt nodes of S(1) of a tile.
+    pub fn rebuilt_bytes(&self, bytes: usize, banded: bool) -> usize {
+        (self.side as usize / 2 + 1).pow(2) * self.coarse_row(bytes, banded) * bytes
+    }
     /// Shared memory of a block of the kernel of step 0.
     pub fn fine_bytes(&self, bytes: usize) -> usize {
         self.layout(bytes).shared_bytes(self.symbols - self.coarse_symbols)
@@ -128,8 +137,8 @@ impl<T: Real> Pyramid<T> {
 
     /// Bytes of the rebuilt nodes of S(1) of so many whole tiles of the frame.
     pub(super) fn coarse_bytes(&self, tiles: u32) -> u64 {
-        let nodes = self.stages[0].level.whole.as_ref().map_or(0, |whole| whole.coarse_nodes);
-        tiles as u64 * (nodes * T::BYTES) as u64
+        let of_tile = |whole: &WholeTiles| whole.rebuilt_bytes(T::BYTES, self.bands.is_some());
+        tiles as u64 * self.stages[0].level.whole.as_ref().map_or(0, of_tile) as u64
     }
 
     /// Where the kernel of the nodes of S(1) also packs their streams, whose symbols are nowhere else then: in tiles of 32 whose bands are coded elsewhere.
@@ -197,6 +206,7 @@ impl<T: Real> Pyramid<T> {
             tile_bytes: bytes as u32,
             whole_shape: whole.shape,
             coarse_shape: whole.coarse_shape,
+            coarse_row: whole.coarse_row(T::BYTES, self.bands.is_some()) as u32,
             ..self.arguments(gpu, k, work)
         }
     }
