@@ -260,7 +260,6 @@ template <class T, bool ENCODE, bool BORDERS> __device__ __forceinline__ void co
     __shared__ CornerMemory<T, ENCODE> memory;
     __shared__ u32 taken;
     if (ENCODE) next_kernel_may_start();
-    else kernels_before_are_done();
     const u32 all = a.levels[a.level_count - 1].end;
     bool resets = ENCODE && a.chain.is_whole;
     while (true) {
