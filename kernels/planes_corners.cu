@@ -80,32 +80,28 @@ template <class T> __device__ __forceinline__ void reset(const CornerTilesArgume
     }
 }
 
-// The last array, whose nodes need no others, and encoding, what has to be done before tiles of corner arrays.
+// The last array, whose nodes need no others, and encoding, what has to be done before tiles of corner arrays are; by a warp.
 template <class T, bool ENCODE> __device__ __forceinline__ void last_array(const CornerTilesArguments<T> &a) {
     const CornerChain<T> &chain = a.chain;
     typename Real<T>::Bits *delta = (typename Real<T>::Bits *)a.planes.delta;
-    const u32 i = threadIdx.x;
+    const u32 i = threadIdx.x % 32;
     if (ENCODE) {
-        for (u32 k = i; k < chain.corner_words; k += blockDim.x) ((u32 *)a.planes.chunks)[k] = chain.fresh[k];
         const u32 up = a.level_count + 1;
-        if (i < 8) {
-            const u64 row = (u64)in_frame(i >> 2, up, chain.n[0]) * chain.n[1] + in_frame(i >> 1 & 1, up, chain.n[1]);
-            T u = chain.frame[row * chain.n[2] + in_frame(i & 1, up, chain.n[2])];
-            i16 symbol;
-            if (!quantize(u, (T)0, a.quantizers[0], symbol)) delta[i] = delta_of(u, (T)0);
-            a.planes.q[i] = symbol;
-            chain.last[i] = u;
-        }
-    } else if (i < 32) {
-        unpack_tile<typename Real<T>::Bits>(a.planes, chain.last_tile);
-        __syncwarp();
+        const u64 row = (u64)in_frame(i >> 2 & 1, up, chain.n[0]) * chain.n[1] + in_frame(i >> 1 & 1, up, chain.n[1]);
+        T u = chain.frame[row * chain.n[2] + in_frame(i & 1, up, chain.n[2])];
+        for (u32 k = i; k < chain.corner_words; k += 32) ((u32 *)a.planes.chunks)[k] = chain.fresh[k];
+        if (i >= 8) return;
+        i16 symbol;
+        if (!quantize(u, (T)0, a.quantizers[0], symbol)) delta[i] = delta_of(u, (T)0);
+        a.planes.q[i] = symbol;
+        chain.last[i] = u;
+        return;
     }
-    if (!ENCODE && i < 8) {
-        const i16 symbol = a.planes.q[i];
-        chain.last[i] = symbol == EXACT ? apply_delta<T>(delta[i], (T)0) : Real<T>::fma((T)symbol, a.quantizers[0].step, (T)0);
-    }
-    __syncthreads();
-    if (ENCODE && i / 32 == 1) pack_tile(a.planes, chain.last_tile);
+    unpack_tile<typename Real<T>::Bits>(a.planes, chain.last_tile);
+    __syncwarp();
+    if (i >= 8) return;
+    const i16 symbol = a.planes.q[i];
+    chain.last[i] = symbol == EXACT ? apply_delta<T>(delta[i], (T)0) : Real<T>::fma((T)symbol, a.quantizers[0].step, (T)0);
 }
 
 // What the warps of a block share.
@@ -116,9 +112,11 @@ template <class T, bool ENCODE> struct CornerMemory {
 };
 
 // An entry of a level that is a block's turn: what it waits for, and what waits for it.
-template <class T> struct CornerTurn {
+template <class T, bool ENCODE> struct CornerTurn {
     const CornerTilesArguments<T> &a;
     const CornerLevel<T> &level;
+    // It is the first of all, and there is a last array.
+    const bool has_last;
     // Which level, entries of those before it, and of the one that it waits for.
     u32 k, before, needed;
 
@@ -127,7 +125,8 @@ template <class T> struct CornerTurn {
         while (turn >= a.levels[k].end) k++;
         return k;
     }
-    __device__ __forceinline__ CornerTurn(const CornerTilesArguments<T> &a, u32 turn) : a(a), level(a.levels[level_of(a, turn)]), k((u32)(&level - a.levels)) {
+    __device__ __forceinline__ CornerTurn(const CornerTilesArguments<T> &a, u32 turn)
+        : a(a), level(a.levels[level_of(a, turn)]), has_last(turn == 0 && a.chain.is_whole), k((u32)(&level - a.levels)) {
         before = k == 0 ? 0 : a.levels[k - 1].end, needed = before - (k < 2 ? 0 : a.levels[k - 2].end);
     }
     __device__ __forceinline__ bool is_last() const { return k + 1 == a.level_count; }
@@ -141,7 +140,10 @@ template <class T> struct CornerTurn {
         __syncwarp();
         if (threadIdx.x == 0 && !is_last()) atomicAdd(a.loaded, 1u);
     }
+    // The warp that takes the last array, while others have values or planes under way: the first entry is a single tile.
+    __device__ __forceinline__ bool takes_last() const { return has_last && threadIdx.x / 32 == 3; }
     __device__ __forceinline__ void wait_for_corners() const {
+        if (takes_last()) last_array<T, ENCODE>(a);
         if (threadIdx.x == 0 && k > 0) wait_for(a.rebuilt + COUNT_WORDS * a.levels[k - 1].stage, needed);
         __syncthreads();
     }
@@ -150,6 +152,10 @@ template <class T> struct CornerTurn {
         if (threadIdx.x > 0 || is_last()) return;
         __threadfence();
         atomicAdd(a.rebuilt + COUNT_WORDS * level.stage, 1u);
+    }
+    // What nobody waits for.
+    __device__ __forceinline__ void end() const {
+        if (ENCODE && takes_last()) pack_tile(a.planes, a.chain.last_tile);
     }
 };
 
@@ -162,7 +168,7 @@ template <class T> __device__ __forceinline__ void load_planes(const PlanesArgum
 }
 
 // Up to four whole tiles.
-template <class T, bool ENCODE> __device__ __forceinline__ void whole_corner_tiles(const CornerTurn<T> &turn, u32 entry, const AxisWeights<T> &weights, CornerMemory<T, ENCODE> &memory) {
+template <class T, bool ENCODE> __device__ __forceinline__ void whole_corner_tiles(const CornerTurn<T, ENCODE> &turn, u32 entry, const AxisWeights<T> &weights, CornerMemory<T, ENCODE> &memory) {
     const CornerTilesArguments<T> &a = turn.a;
     const CornerLevel<T> &level = turn.level;
     const u32 tile = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -201,7 +207,7 @@ template <class T, bool ENCODE> __device__ __forceinline__ void whole_corner_til
 }
 
 // Up to four others, a warp each.
-template <class T, bool ENCODE> __device__ __forceinline__ void border_corner_tiles(const CornerTurn<T> &turn, u32 entry, BorderShape<T> &shape, CornerMemory<T, ENCODE> &memory) {
+template <class T, bool ENCODE> __device__ __forceinline__ void border_corner_tiles(const CornerTurn<T, ENCODE> &turn, u32 entry, BorderShape<T> &shape, CornerMemory<T, ENCODE> &memory) {
     typedef BorderTile<T, ENCODE, 1> Border;
     const CornerTilesArguments<T> &a = turn.a;
     const CornerLevel<T> &level = turn.level;
@@ -255,23 +261,28 @@ template <class T, bool ENCODE, bool BORDERS> __device__ __forceinline__ void co
     __shared__ u32 taken;
     if (ENCODE) next_kernel_may_start();
     const u32 all = a.levels[a.level_count - 1].end;
+    bool resets = ENCODE && a.chain.is_whole;
     while (true) {
         // also before symbols and weights of the last turn are overwritten
         __syncthreads();
         if (threadIdx.x == 0) taken = atomicAdd(a.turns, 1u);
         __syncthreads();
         if (taken >= all) break;
-        if (taken == 0 && a.chain.is_whole) last_array<T, ENCODE>(a);
-        const CornerTurn<T> turn(a, taken);
+        const CornerTurn<T, ENCODE> turn(a, taken);
+        // others than the first ones, for which all wait, wait anyway
+        if (turn.k > 0 && resets) reset(a), resets = false;
         const u32 entry = taken - turn.before, borders = BORDERS ? turn.level.border_count : 0;
         if (BORDERS && entry < borders) {
             border_corner_tiles<T, ENCODE>(turn, entry, shapes[BORDERS ? threadIdx.x / 32 : 0], memory);
-            continue;
+        } else {
+            for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights[turn.k])[i];
+            whole_corner_tiles<T, ENCODE>(turn, entry - borders, weights, memory);
         }
-        for (u32 i = threadIdx.x; i < sizeof(weights) / sizeof(T); i += blockDim.x) ((T *)&weights)[i] = ((const T *)&a.weights[turn.k])[i];
-        whole_corner_tiles<T, ENCODE>(turn, entry - borders, weights, memory);
+        turn.end();
+        // a turn for each block
+        if (gridDim.x >= all) break;
     }
-    if (ENCODE && a.chain.is_whole) reset(a);
+    if (resets) reset(a);
     // the last block leaves all counts of this kernel as it found them
     if (threadIdx.x > 0 || atomicAdd(a.done, 1u) + 1 < gridDim.x) return;
     *a.done = *a.turns = *a.loaded = 0;
