@@ -3,6 +3,7 @@
 use super::super::gpu::Gpu;
 use super::arguments::{
     AxisArguments, FoundList, GlobalArguments, HybridState, JoinArguments, LocalArguments, MissedArguments,
+    TwoLevelsArguments,
 };
 use super::{Hybrid, LIST, narrow};
 use crate::volume::DType;
@@ -14,6 +15,9 @@ const BLOCK_WARPS: u32 = 4;
 const BLOCK_VALUES: usize = 512 + 512 + 320 + 200;
 /// Blocks of a warp of the finest level's own kernels, as in hybrid_finest.cu.
 const GROUP: u32 = 4;
+/// Nodes of a tile of hybrid_two_levels.cu, and its blocks.
+const TILE: [usize; 3] = [16, 16, 32];
+const TILE_BLOCKS: u32 = 16;
 
 /// What a local kernel works on, besides what follows from its level.
 #[derive(Clone, Copy, Default)]
@@ -153,6 +157,18 @@ impl<T: Element> Hybrid<T> {
         }
         self.run_local(gpu, ["hybrid_quantize_f32", "hybrid_quantize_f64"], 0, work)
     }
+    /// The same together with the level behind, whose symbols begin at `symbol`.
+    pub fn quantize_two_levels(&self, gpu: &Gpu, symbol: u64) -> Result<()> {
+        let work = LocalWork { rebuilt: self.arrays[1].address(gpu), ..self.chunk_work() };
+        let behind = GlobalArguments { sampled_n: narrow(self.plan.n), ..self.global_arguments(gpu, 1, symbol) };
+        let a = TwoLevelsArguments { finest: self.local_arguments(gpu, 0, work), behind };
+        let name = if T::DTYPE == DType::F32 { "hybrid_two_levels_f32" } else { "hybrid_two_levels_f64" };
+        let tiles = work.cells as u32 * (work.cell_blocks / TILE_BLOCKS);
+        // SAFETY: all arrays were reserved for the extents of their levels, symbols for cells and level.
+        unsafe { gpu.launch(name, tiles.min(gpu.multiprocessors * 32), 32 * BLOCK_WARPS, 0, &a)? };
+        let work = LocalWork { only_redo: true, ..work };
+        self.run_local(gpu, ["hybrid_quantize_f32", "hybrid_quantize_f64"], 0, work)
+    }
     /// Queues the values of a box from the symbols of the finest level, which is local.
     pub fn recompose_finest(&self, gpu: &Gpu, work: LocalWork) -> Result<()> {
         let names = match self.has_finest_kernels() {
@@ -192,12 +208,20 @@ impl<T: Element> Hybrid<T> {
         self.plan.chunked() && global && self.plan.basis == Basis::Hierarchical
     }
 
+    /// Whether one kernel takes the finest level and the first of the coarse part.
+    pub fn takes_two_levels(&self) -> bool {
+        let whole = self.plan.n.iter().zip(TILE).all(|(n, tile)| n % tile == 0);
+        self.samples() && self.plan.levels.len() > 2 && self.plan.rank() == 3 && whole
+    }
+
     /// Queues the levels of the coarse part and the coarsest array: values to symbols and, for the finest of them, what
     /// the decoder will have, in place; in a frame without chunked symbols beside it, in `result`.
     pub fn decompose(&self, gpu: &Gpu, symbols: &[u64]) -> Result<()> {
         let levels = self.plan.levels.len();
         let mut beside = None;
-        for k in self.first()..levels {
+        // the finest of them may be taken together with the finest level of the frame
+        let first = self.first() + self.takes_two_levels() as usize;
+        for k in first..levels {
             if self.plan.levels[k].local {
                 self.run_local(gpu, ["hybrid_decompose_f32", "hybrid_decompose_f64"], k, self.level_work(k))?;
                 continue;
@@ -235,13 +259,24 @@ impl<T: Element> Hybrid<T> {
         unsafe {
             self.launch(gpu, ["hybrid_round_coarsest_f32", "hybrid_round_coarsest_f64"], self.len_of(levels), &a)?
         };
-        self.recompose(gpu, symbols, self.result.address(gpu), beside.as_deref())
+        self.recompose_from(gpu, first, symbols, self.result.address(gpu), beside.as_deref())
     }
 
     /// Queues the way back, from the coarsest array to the array that the coarse part holds; `whole` takes the frame
-    /// where that is the frame itself. `beside`: where the symbols of level 1 come from, unless they are there.
-    pub fn recompose(&self, gpu: &Gpu, symbols: &[u64], whole: u64, beside: Option<&CudaStream>) -> Result<()> {
-        for k in (self.first()..self.plan.levels.len()).rev() {
+    /// where that is the frame itself.
+    pub fn recompose(&self, gpu: &Gpu, symbols: &[u64], whole: u64) -> Result<()> {
+        self.recompose_from(gpu, self.first(), symbols, whole, None)
+    }
+    /// The same as far as level `first`. `beside`: where the symbols of level 1 come from, unless they are there.
+    fn recompose_from(
+        &self,
+        gpu: &Gpu,
+        first: usize,
+        symbols: &[u64],
+        whole: u64,
+        beside: Option<&CudaStream>,
+    ) -> Result<()> {
+        for k in (first..self.plan.levels.len()).rev() {
             if let (1, Some(beside)) = (k, beside) {
                 gpu.join(beside)?;
             }

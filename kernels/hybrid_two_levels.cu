@@ -1,0 +1,191 @@
+// The finest level and the global one behind it in one pass, which reads the frame once and never writes the array between them: for frames of whole
+// tiles with three axes in the hierarchical basis. A tile is 2 x 2 x 4 blocks of the finest level, which leave 10 x 10 x 20 nodes; those of the level
+// behind begin at even places, so that tiles share no more than the nodes of that level on their faces.
+#include "hybrid_quantize.cuh"
+#include "hybrid_rows.cuh"
+
+constexpr u32 TILE_BLOCKS = 2 * 2 * 4;
+constexpr u32 SIDE = 10, WIDTH = 20;
+// Pairs of nodes on each axis.
+constexpr u32 PAIRS = SIDE / 2 * (SIDE / 2) * (WIDTH / 2);
+
+// Of pair k of a tile's axis: where its two nodes and the one behind them stand in the frame, counted from the start of the tile.
+struct PairNodes {
+    u32 first, second, behind;
+    bool last;
+    // `end`: the tile is the last one, whose last node is one of the level behind.
+    __device__ __forceinline__ PairNodes(u32 k, u32 pairs, bool end) : last(end && k == pairs - 1) {
+        const u32 two_blocks = k >= 5 ? 16 : 0, shift = 5 * (k >= 5 ? k - 5 : k);
+        constexpr u32 FIRST = 0 | 4 << 5 | 7 << 10 | 10 << 15 | 14 << 20 | 16 << 25, SECOND = 2 | 6 << 5 | 8 << 10 | 12 << 15 | 15 << 20;
+        first = two_blocks + (FIRST >> shift & 31);
+        second = two_blocks + (SECOND >> shift & 31);
+        behind = last ? second : two_blocks + (FIRST >> shift >> 5 & 31);
+    }
+};
+
+// Where a tile stands.
+struct Tile {
+    u32 cell;
+    // In blocks, and in blocks of its cell.
+    u32 at[3], in_cell[3];
+    bool end[3];
+};
+__device__ __forceinline__ bool find_tile(const LocalArguments &a, u32 task, Tile &t) {
+    const u32 tiles = a.cell_blocks / TILE_BLOCKS;
+    t.cell = task / tiles;
+    const Cell &c = a.cells[t.cell];
+    const u32 row = c.shape[2] / 4, plane = c.shape[1] / 2 * row, index = task - t.cell * tiles;
+    if (index >= c.shape[0] / 2 * plane) return false;
+    const u32 z = index / plane, in_plane = index - z * plane, y = in_plane / row;
+    t.in_cell[0] = 2 * z, t.in_cell[1] = 2 * y, t.in_cell[2] = 4 * (in_plane - y * row);
+#pragma unroll
+    for (u32 k = 0; k < 3; k++) {
+        t.at[k] = c.lo[k] + t.in_cell[k];
+        t.end[k] = t.at[k] + (k < 2 ? 2 : 4) == a.blocks[k];
+    }
+    return true;
+}
+
+// The nodes that the finest level leaves, as the decoder has them.
+template <class T> struct TileColumn {
+    const T *from;
+    __device__ __forceinline__ void load(u32 k, T (&c)[5]) const {
+#pragma unroll
+        for (u32 j = 0; j < 5; j++) c[j] = from[k * SIDE * WIDTH + j * WIDTH];
+    }
+};
+
+// Nodes of the interpolant of two by two by two nodes, of which the first is one of the level behind; `last`: so is the second of an axis.
+template <class T> __device__ __forceinline__ void interpolate_pairs(const T (&c)[2][2][2], const bool (&last)[3], T (&w)[4][2]) {
+    T line[4][2];
+#pragma unroll
+    for (u32 x = 0; x < 2; x++) {
+        line[0][x] = c[0][0][x];
+        line[1][x] = last[1] ? c[0][1][x] : midpoint(c[0][0][x], c[0][1][x]);
+        line[2][x] = last[0] ? c[1][0][x] : midpoint(c[0][0][x], c[1][0][x]);
+        const T other = last[0] ? c[1][1][x] : midpoint(c[0][1][x], c[1][1][x]);
+        line[3][x] = last[1] ? other : midpoint(line[2][x], other);
+    }
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        w[i][0] = line[i][0];
+        w[i][1] = last[2] ? line[i][1] : midpoint(line[i][0], line[i][1]);
+    }
+}
+
+// Symbols of pair `item` of the level behind the finest, and its nodes as the decoder has them into `rebuilt`.
+template <class T>
+__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const T *frame, const Step<T> &by, u32 item, T *rebuilt) {
+    const u32 kz = item / (SIDE / 2 * (WIDTH / 2)), in_plane = item - kz * (SIDE / 2 * (WIDTH / 2)), ky = in_plane / (WIDTH / 2), kx = in_plane - ky * (WIDTH / 2);
+    const PairNodes z(kz, SIDE / 2, t.end[0]), y(ky, SIDE / 2, t.end[1]), x(kx, WIDTH / 2, t.end[2]);
+    const bool last[3] = {z.last, y.last, x.last};
+    const u32 width = g.sampled_n[2], plane = g.sampled_n[1] * width;
+    const u32 oz[3] = {z.first * plane, z.second * plane, z.behind * plane}, oy[3] = {y.first * width, y.second * width, y.behind * width};
+    const u32 first_z = t.at[0] / 2 * 5 + kz, first_y = t.at[1] / 2 * 5 + ky, first_x = t.at[2] / 2 * 5 + kx;
+    const T *behind = (const T *)g.coarse + ((u64)first_z * g.coarse_n[1] + first_y) * g.coarse_n[2] + first_x;
+    T u[4][2], open[2][2][2], closed[2][2][2];
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        const T *own = frame + (oz[i / 2] + oy[i % 2]), *corner = frame + (oz[i / 2 * 2] + oy[i % 2 * 2]);
+        u[i][0] = own[x.first], u[i][1] = own[x.second];
+        open[i / 2][i % 2][0] = corner[x.first], open[i / 2][i % 2][1] = corner[x.behind];
+        const T *other = behind + (i / 2 * g.coarse_n[1] + i % 2) * g.coarse_n[2];
+        closed[i / 2][i % 2][0] = other[0], closed[i / 2][i % 2][1] = other[1];
+    }
+    T w[4][2], v[4][2];
+    interpolate_pairs(open, last, w);
+    interpolate_pairs(closed, last, v);
+    // Where the details of the four rows begin. What is coarse on the first two axes has details on the last one alone.
+    const u32 rows = g.n[1] * g.n[2], coarse_rows = g.coarse_n[1] * g.coarse_n[2], row_pair = first_y * g.coarse_n[2];
+    u32 detail[4];
+    detail[0] = 2 * (first_z * rows + first_y * g.n[2]) - (first_z * coarse_rows + row_pair);
+    detail[1] = detail[0] + g.n[2] - g.coarse_n[2];
+    detail[2] = detail[0] + rows - coarse_rows + (last[0] ? 0 : row_pair);
+    detail[3] = detail[2] + g.n[2] - (last[0] ? g.coarse_n[2] : 0);
+    const bool coarse_row[4] = {true, last[1], last[0], last[0] && last[1]};
+    bool wide = false;
+    T q[4][2];
+    u32 symbols[4][2];
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        detail[i] += coarse_row[i] ? first_x : 2 * first_x;
+#pragma unroll
+        for (u32 j = 0; j < 2; j++) {
+            const T rounded = Real<T>::add(Real<T>::mul(Real<T>::sub(u[i][j], w[i][j]), by.inverse), Real<T>::ROUNDER);
+            q[i][j] = coarse_row[i] && (j == 0 || last[2]) ? (T)0 : Real<T>::sub(rounded, Real<T>::ROUNDER);
+            symbols[i][j] = (u32)Real<T>::bits(rounded);
+            wide |= !(Real<T>::abs(q[i][j]) <= (T)32767);
+        }
+    }
+    if (wide) {
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+#pragma unroll
+            for (u32 j = 0; j < 2; j++) {
+                if (coarse_row[i] && (j == 0 || last[2])) continue;
+                // what is no number has 0
+                const i32 any = quantize_detail(Real<T>::sub(u[i][j], w[i][j]), by);
+                if (any == STORED) atomicOr(&g.state->refused, COARSE_STORED);
+                q[i][j] = whole<T>(any);
+                symbols[i][j] = (u32)(Symbols::fits(any) ? any : EXACT);
+                if (!Symbols::fits(any)) g.symbols.wide[detail[i] + (coarse_row[i] ? 0 : j)] = Symbols::zigzag(any);
+            }
+        }
+    }
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        i16 *to = g.symbols.narrow + detail[i];
+        if (!coarse_row[i]) to[0] = (i16)symbols[i][0];
+        if (!(coarse_row[i] && last[2])) to[!coarse_row[i]] = (i16)symbols[i][1];
+        const Pair<T> pair = {Real<T>::fma(q[i][0], by.step, v[i][0]), Real<T>::fma(q[i][1], by.step, v[i][1])};
+        *(Pair<T> *)(rebuilt + ((2 * kz + i / 2) * SIDE + 2 * ky + i % 2) * WIDTH + 2 * kx) = pair;
+    }
+}
+
+// The rebuilt nodes of a block for the kernel that does it again.
+template <class T> __device__ void leave_rebuilt(const LocalArguments &a, const u32 (&at)[3], const T *rebuilt) {
+    T *to = (T *)a.rebuilt;
+    for (u32 i = threadIdx.x & 31; i < COARSE * COARSE * COARSE; i += 32) {
+        const u32 z = i / 25, y = i / 5 % 5, x = i % 5;
+        to[((u64)(at[0] * 5 + z) * a.coarse_n[1] + at[1] * 5 + y) * a.coarse_n[2] + at[2] * 5 + x] = rebuilt[(z * SIDE + y) * WIDTH + x];
+    }
+}
+
+template <class T> __device__ void quantize_two(const TwoLevelsArguments &both) {
+    const LocalArguments &a = both.finest;
+    const GlobalArguments &g = both.behind;
+    __shared__ __align__(16) T rebuilt[SIDE * SIDE * WIDTH];
+    __shared__ __align__(16) i16 staged[BLOCK_WARPS][STAGED];
+    const u32 warp = threadIdx.x >> 5, total = a.cell_count * (a.cell_blocks / TILE_BLOCKS);
+    const Step<T> by = *(const Step<T> *)g.step;
+    for (u32 task = blockIdx.x; task < total; task += gridDim.x) {
+        Tile t;
+        if (!find_tile(a, task, t)) continue;
+        const Cell &cell = a.cells[t.cell];
+        const u32 z = warp / 2, y = warp % 2;
+        Lane l;
+        l.x = threadIdx.x & 7, l.b = threadIdx.x >> 3 & 3;
+        l.cell = t.cell, l.active = true;
+        const u32 first = ((t.in_cell[0] + z) * cell.shape[1] + t.in_cell[1] + y) * cell.shape[2] + t.in_cell[2];
+        l.index = first + l.b;
+        l.at[0] = t.at[0] + z, l.at[1] = t.at[1] + y, l.at[2] = t.at[2] + l.b;
+        l.raster = (l.at[0] * a.blocks[1] + l.at[1]) * a.blocks[2] + l.at[2];
+        const FrameColumn<T> column(a, l);
+        column.ask(l.x);
+        const T *frame = (const T *)a.fine + ((u64)t.at[0] * 8 * a.n[1] + t.at[1] * 8) * a.n[2] + t.at[2] * 8;
+        for (u32 item = threadIdx.x; item < PAIRS; item += 32 * BLOCK_WARPS) decompose_pairs(g, t, frame, by, item, rebuilt);
+        __syncthreads();
+        const T *own = rebuilt + (z * 5 * SIDE + y * 5) * WIDTH;
+        const TileColumn<T> coarse = {own + 5 * l.b + kept_index(l.x)};
+        const u32 again = quantize_blocks(a, l, column, coarse, staged[warp]);
+        store_symbols(staged[warp], GROUP, a.symbols.narrow + cell.symbol + (u64)first * DETAILS);
+        for (u32 b = 0; again >> 8 * b; b++) {
+            const u32 at[3] = {l.at[0], l.at[1], t.at[2] + b};
+            if (again >> 8 * b & 1) leave_rebuilt(a, at, own + 5 * b);
+        }
+        __syncthreads();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 4) hybrid_two_levels_f32(const TwoLevelsArguments a) { quantize_two<float>(a); }
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_two_levels_f64(const TwoLevelsArguments a) { quantize_two<double>(a); }
