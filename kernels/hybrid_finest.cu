@@ -14,7 +14,7 @@ template <class T> __device__ void quantize(const LocalArguments &a) {
         // all that is waited for once
         column.ask(l.x);
         coarse.ask(l.x);
-        quantize_blocks(a, l, column, coarse, symbols);
+        leave_blocks(a, l, quantize_blocks<T, true>(l, step_of<T>(a, l), column, coarse, symbols));
         const u32 first = __shfl_sync(FULL, l.index, 0), count = __shfl_sync(FULL, l.index, 31) - first + 1;
         i16 *to = a.symbols.narrow + a.cells[l.cell].symbol + (u64)first * DETAILS;
         store_symbols(symbols, count, to);

@@ -2,43 +2,61 @@
 #pragma once
 #include "hybrid_columns.cuh"
 
-template <class T> struct BlockQuantizer {
-    const LocalArguments &a;
+// Whether blocks with symbols of at most `NEAR` keep their tolerance whatever their nodes are, because the coarse nodes are off by `error` at most and have
+// magnitudes of at most `largest`: six roundings of interpolants and one of the rebuilt value (of |v1| <= largest + error), each of half an ulp, the half step, and less
+// than a 2^12th of a step each for the rounding of the detail, its product with the inverse, and symbol times step.
+constexpr u32 NEAR = 1024;
+template <class T> __device__ __forceinline__ bool is_safe(const Step<T> &by, float error, float largest) {
+    constexpr T EIGHT_ROUNDINGS = sizeof(T) == 4 ? (T)0x1p-21 : (T)0x1p-50;
+    const T roundings = Real<T>::mul(EIGHT_ROUNDINGS, Real<T>::add((T)largest, (T)error));
+    return Real<T>::add(Real<T>::fma(by.step, (T)(0.5 + 0x1p-11), roundings), (T)error) <= by.check;
+}
+
+// CHECKED: nodes that the decoder would miss are looked for.
+template <class T, bool CHECKED> struct BlockQuantizer {
     const Step<T> by;
     i16 *symbols;
     u32 x;
-    // Whether a symbol has no room, and whether a node is missed.
-    bool wide, missed;
+    // The widest symbol, and whether a node is missed.
+    typename Real<T>::Bits widest;
+    bool missed;
+    static constexpr u32 MOST = CHECKED ? 32767 : NEAR;
 
     // A plane z, its values and what is interpolated from the coarse nodes as they were and as the decoder has them.
     template <bool ODD> __device__ __forceinline__ void plane(u32 z, const T (&u)[8], const Plane<T> &open, const Plane<T> &closed) {
+        typedef typename Real<T>::Bits B;
         const Details<ODD> details(x);
         i16 *to = symbols + plane_details(z);
 #pragma unroll
         for (u32 y = 0; y < 8; y++) {
-            // rounded in the low bits, since conversions take four times as long
-            const T rounded = Real<T>::add(Real<T>::mul(Real<T>::sub(u[y], open.node(y, details.odd)), by.inverse), Real<T>::ROUNDER);
-            const T q = details.has(y) ? Real<T>::sub(rounded, Real<T>::ROUNDER) : (T)0;
-            const T v = Real<T>::fma(q, by.step, closed.node(y, details.odd));
+            // the symbol is in the low bits, since conversions take four times as long
+            const T d = Real<T>::sub(u[y], open.node(y, details.odd)), rounded = Real<T>::add(Real<T>::mul(d, by.inverse), Real<T>::ROUNDER);
+            const bool has = details.has(y);
             // a symbol without room, or a value that is none, leaves the block to the other kernel
-            wide |= !(Real<T>::abs(q) <= (T)32767);
-            missed |= !(Real<T>::abs(Real<T>::sub(u[y], v)) <= by.check);
-            if (details.has(y)) to[details.at(y)] = (i16)Real<T>::bits(rounded);
+            const B shifted = Real<T>::bits(rounded) - (Real<T>::bits(Real<T>::ROUNDER) - MOST);
+            widest = max(widest, CHECKED && !has ? (B)MOST : shifted);
+            if (CHECKED) {
+                const T q = has ? Real<T>::sub(rounded, Real<T>::ROUNDER) : (T)0, v = Real<T>::fma(q, by.step, closed.node(y, details.odd));
+                missed |= !(Real<T>::abs(Real<T>::sub(u[y], v)) <= by.check);
+            }
+            if (has) to[details.at(y)] = (i16)Real<T>::bits(rounded);
         }
     }
+    __device__ __forceinline__ bool special() const { return widest > 2 * MOST || (missed && by.check >= 0); }
 };
 
-// The symbols of a warp's blocks into shared memory. Bit 8 * b is set where block b must be done again: details whose symbols have no room, among
-// them those that are stored exactly, and nodes that the decoder would miss. Both are rare.
-template <class T, class C>
-__device__ __forceinline__ u32 quantize_blocks(const LocalArguments &a, const Lane &l, const FrameColumn<T> &column, const C &coarse, i16 *symbols) {
-    BlockQuantizer<T> quantizer = {a, ((const Step<T> *)a.steps)[a.tiers[l.raster]], symbols + l.b * STRIDE, l.x, false, false};
+// The symbols of a warp's blocks into shared memory. Bit b is set where block b is left: a symbol has no room, or the decoder would miss a node.
+template <class T, bool CHECKED, class F, class C>
+__device__ __forceinline__ u32 quantize_blocks(const Lane &l, const Step<T> &by, const F &column, const C &coarse, i16 *symbols) {
+    BlockQuantizer<T, CHECKED> quantizer = {by, symbols + l.b * STRIDE, l.x, 0, false};
     T u[8], c[5];
     Plane<T> open, closed;
     column.load(0, u);
-    coarse.load(0, c);
     open.take(u, l.x);
-    CoarseColumn<T>::share(c, closed);
+    if (CHECKED) {
+        coarse.load(0, c);
+        CoarseColumn<T>::share(c, closed);
+    }
     quantizer.template plane<false>(0, u, open, closed);
     // the next coarse plane and the plane before it
 #pragma unroll 1
@@ -47,25 +65,31 @@ __device__ __forceinline__ u32 quantize_blocks(const LocalArguments &a, const La
         Plane<T> next_open, next_closed;
         column.load(k < 4 ? 2 * k : 7, u);
         column.load(2 * k - 1, middle);
-        coarse.load(k, c);
+        if (CHECKED) coarse.load(k, c);
         next_open.take(u, l.x);
-        CoarseColumn<T>::share(c, next_closed);
+        if (CHECKED) CoarseColumn<T>::share(c, next_closed);
         if (k < 4) {
             open.between(open, next_open);
-            closed.between(closed, next_closed);
+            if (CHECKED) closed.between(closed, next_closed);
             quantizer.template plane<true>(2 * k - 1, middle, open, closed);
         }
-        open = next_open, closed = next_closed;
+        open = next_open;
+        if (CHECKED) closed = next_closed;
         quantizer.template plane<false>(k < 4 ? 2 * k : 7, u, open, closed);
     }
-    const bool special = quantizer.wide | (quantizer.missed && quantizer.by.check >= 0);
-    const u32 found = __ballot_sync(FULL, special && l.active);
-    u32 flags = 0;
+    const u32 found = __ballot_sync(FULL, quantizer.special() && l.active);
+    u32 left = 0;
 #pragma unroll
-    for (u32 b = 0; b < GROUP; b++) flags |= (u32)((found >> 8 * b & 255) != 0) << 8 * b;
-    if (l.x == 0 && flags >> 8 * l.b & 1) a.redo[atomicAdd(&a.state->redo_count, 1u)] = l.cell * a.cell_blocks + l.index;
+    for (u32 b = 0; b < GROUP; b++) left |= (u32)((found >> 8 * b & 255) != 0) << b;
     __syncwarp();
-    return flags;
+    return left;
+}
+// Lists blocks for another kernel, which does them again: those with details that are stored exactly or nodes that the decoder would miss.
+__device__ __forceinline__ void leave_blocks(const LocalArguments &a, const Lane &l, u32 left) {
+    if (l.x == 0 && left >> l.b & 1) a.redo[atomicAdd(&a.state->redo_count, 1u)] = l.cell * a.cell_blocks + l.index;
+}
+template <class T> __device__ __forceinline__ Step<T> step_of(const LocalArguments &a, const Lane &l) {
+    return ((const Step<T> *)a.steps)[a.tiers[l.raster]];
 }
 
 // The symbols of `count` blocks that are neighbours in their cell to global memory.

@@ -73,11 +73,22 @@ template <class T> __device__ __forceinline__ void interpolate_pairs(const T (&c
     }
 }
 
-// Symbols of pair `item` of the level behind the finest, and its nodes as the decoder has them into `rebuilt`.
-template <class T>
-__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const T *frame, const Step<T> &by, u32 item, T *rebuilt) {
+// The bits of how far nodes of the level behind are off, at most, and of their largest magnitude, as f32 rounded up: what is no number has the largest bits.
+struct Peaks {
+    u32 error, largest;
+    static __device__ __forceinline__ u32 bits(float v) { return __float_as_uint(fabsf(v)); }
+    static __device__ __forceinline__ u32 bits(double v) { return __float_as_uint(__double2float_ru(fabs(v))); }
+    template <class T> __device__ __forceinline__ void take(T u, T v) {
+        error = max(error, bits(Real<T>::sub(u, v)));
+        largest = max(largest, bits(u));
+    }
+};
+
+// Symbols of pair `item` of the level behind the finest, and its nodes as the decoder has them into `rebuilt`. END: the tile is the last one of an axis.
+template <class T, bool END>
+__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const T *frame, const Step<T> &by, u32 item, T *rebuilt, Peaks &peaks) {
     const u32 kz = item / (SIDE / 2 * (WIDTH / 2)), in_plane = item - kz * (SIDE / 2 * (WIDTH / 2)), ky = in_plane / (WIDTH / 2), kx = in_plane - ky * (WIDTH / 2);
-    const PairNodes z(kz, SIDE / 2, t.end[0]), y(ky, SIDE / 2, t.end[1]), x(kx, WIDTH / 2, t.end[2]);
+    const PairNodes z(kz, SIDE / 2, END && t.end[0]), y(ky, SIDE / 2, END && t.end[1]), x(kx, WIDTH / 2, END && t.end[2]);
     const bool last[3] = {z.last, y.last, x.last};
     const u32 width = g.sampled_n[2], plane = g.sampled_n[1] * width;
     const u32 oz[3] = {z.first * plane, z.second * plane, z.behind * plane}, oy[3] = {y.first * width, y.second * width, y.behind * width};
@@ -138,6 +149,8 @@ __device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const 
         if (!coarse_row[i]) to[0] = (i16)symbols[i][0];
         if (!(coarse_row[i] && last[2])) to[!coarse_row[i]] = (i16)symbols[i][1];
         const Pair<T> pair = {Real<T>::fma(q[i][0], by.step, v[i][0]), Real<T>::fma(q[i][1], by.step, v[i][1])};
+        peaks.take(u[i][0], pair.first);
+        peaks.take(u[i][1], pair.second);
         *(Pair<T> *)(rebuilt + ((2 * kz + i / 2) * SIDE + 2 * ky + i % 2) * WIDTH + 2 * kx) = pair;
     }
 }
@@ -156,6 +169,7 @@ template <class T> __device__ void quantize_two(const TwoLevelsArguments &both) 
     const GlobalArguments &g = both.behind;
     __shared__ __align__(16) T rebuilt[SIDE * SIDE * WIDTH];
     __shared__ __align__(16) i16 staged[BLOCK_WARPS][STAGED];
+    __shared__ Peaks of_warps[BLOCK_WARPS];
     const u32 warp = threadIdx.x >> 5, total = a.cell_count * (a.cell_blocks / TILE_BLOCKS);
     const Step<T> by = *(const Step<T> *)g.step;
     for (u32 task = blockIdx.x; task < total; task += gridDim.x) {
@@ -173,15 +187,32 @@ template <class T> __device__ void quantize_two(const TwoLevelsArguments &both) 
         const FrameColumn<T> column(a, l);
         column.ask(l.x);
         const T *frame = (const T *)a.fine + ((u64)t.at[0] * 8 * a.n[1] + t.at[1] * 8) * a.n[2] + t.at[2] * 8;
-        for (u32 item = threadIdx.x; item < PAIRS; item += 32 * BLOCK_WARPS) decompose_pairs(g, t, frame, by, item, rebuilt);
+        Peaks peaks = {0, 0};
+        const bool end = t.end[0] || t.end[1] || t.end[2];
+#pragma unroll 1
+        for (u32 item = threadIdx.x; item < PAIRS; item += 32 * BLOCK_WARPS) {
+            if (end) decompose_pairs<T, true>(g, t, frame, by, item, rebuilt, peaks);
+            else decompose_pairs<T, false>(g, t, frame, by, item, rebuilt, peaks);
+        }
+        __syncwarp();
+        peaks = {__reduce_max_sync(FULL, peaks.error), __reduce_max_sync(FULL, peaks.largest)};
+        of_warps[warp] = peaks;
         __syncthreads();
+        for (u32 w = 0; w < BLOCK_WARPS; w++) peaks = {max(peaks.error, of_warps[w].error), max(peaks.largest, of_warps[w].largest)};
+        const Step<T> step = step_of<T>(a, l);
         const T *own = rebuilt + (z * 5 * SIDE + y * 5) * WIDTH;
         const TileColumn<T> coarse = {own + 5 * l.b + kept_index(l.x)};
-        const u32 again = quantize_blocks(a, l, column, coarse, staged[warp]);
-        store_symbols(staged[warp], GROUP, a.symbols.narrow + cell.symbol + (u64)first * DETAILS);
-        for (u32 b = 0; again >> 8 * b; b++) {
+        i16 *symbols = staged[warp];
+        // Mostly the errors of the nodes that the blocks leave alone say that no node will be missed.
+        u32 left = 1;
+        if (__all_sync(FULL, is_safe(step, __uint_as_float(peaks.error), __uint_as_float(peaks.largest))))
+            left = quantize_blocks<T, false>(l, step, column, coarse, symbols);
+        if (left) left = quantize_blocks<T, true>(l, step, column, coarse, symbols);
+        store_symbols(symbols, GROUP, a.symbols.narrow + cell.symbol + (u64)first * DETAILS);
+        leave_blocks(a, l, left);
+        for (u32 b = 0; left >> b; b++) {
             const u32 at[3] = {l.at[0], l.at[1], t.at[2] + b};
-            if (again >> 8 * b & 1) leave_rebuilt(a, at, own + 5 * b);
+            if (left >> b & 1) leave_rebuilt(a, at, own + 5 * b);
         }
         __syncthreads();
     }
