@@ -3,48 +3,7 @@
 // behind begin at even places, so that tiles share no more than the nodes of that level on their faces.
 #include "hybrid_quantize.cuh"
 #include "hybrid_rows.cuh"
-
-constexpr u32 TILE_BLOCKS = 2 * 2 * 4;
-constexpr u32 SIDE = 10, WIDTH = 20;
-// Pairs of nodes on each axis.
-constexpr u32 PAIRS = SIDE / 2 * (SIDE / 2) * (WIDTH / 2);
-
-// Of pair k of a tile's axis: where its two nodes and the one behind them stand in the frame, counted from the start of the tile.
-struct PairNodes {
-    u32 first, second, behind;
-    bool last;
-    // `end`: the tile is the last one, whose last node is one of the level behind.
-    __device__ __forceinline__ PairNodes(u32 k, u32 pairs, bool end) : last(end && k == pairs - 1) {
-        const u32 two_blocks = k >= 5 ? 16 : 0, shift = 5 * (k >= 5 ? k - 5 : k);
-        constexpr u32 FIRST = 0 | 4 << 5 | 7 << 10 | 10 << 15 | 14 << 20 | 16 << 25, SECOND = 2 | 6 << 5 | 8 << 10 | 12 << 15 | 15 << 20;
-        first = two_blocks + (FIRST >> shift & 31);
-        second = two_blocks + (SECOND >> shift & 31);
-        behind = last ? second : two_blocks + (FIRST >> shift >> 5 & 31);
-    }
-};
-
-// Where a tile stands.
-struct Tile {
-    u32 cell;
-    // In blocks, and in blocks of its cell.
-    u32 at[3], in_cell[3];
-    bool end[3];
-};
-__device__ __forceinline__ bool find_tile(const LocalArguments &a, u32 task, Tile &t) {
-    const u32 tiles = a.cell_blocks / TILE_BLOCKS;
-    t.cell = task / tiles;
-    const Cell &c = a.cells[t.cell];
-    const u32 row = c.shape[2] / 4, plane = c.shape[1] / 2 * row, index = task - t.cell * tiles;
-    if (index >= c.shape[0] / 2 * plane) return false;
-    const u32 z = index / plane, in_plane = index - z * plane, y = in_plane / row;
-    t.in_cell[0] = 2 * z, t.in_cell[1] = 2 * y, t.in_cell[2] = 4 * (in_plane - y * row);
-#pragma unroll
-    for (u32 k = 0; k < 3; k++) {
-        t.at[k] = c.lo[k] + t.in_cell[k];
-        t.end[k] = t.at[k] + (k < 2 ? 2 : 4) == a.blocks[k];
-    }
-    return true;
-}
+#include "hybrid_tile.cuh"
 
 // The nodes that the finest level leaves, as the decoder has them.
 template <class T> struct TileColumn {
@@ -85,21 +44,17 @@ struct Peaks {
 };
 
 // Symbols of pair `item` of the level behind the finest, and its nodes as the decoder has them into `rebuilt`. END: the tile is the last one of an axis.
-template <class T, bool END>
-__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const T *frame, const Step<T> &by, u32 item, T *rebuilt, Peaks &peaks) {
+template <class T, bool END, class F>
+__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const F &frame, const Step<T> &by, u32 item, T *rebuilt, Peaks &peaks) {
     const u32 kz = item / (SIDE / 2 * (WIDTH / 2)), in_plane = item - kz * (SIDE / 2 * (WIDTH / 2)), ky = in_plane / (WIDTH / 2), kx = in_plane - ky * (WIDTH / 2);
     const PairNodes z(kz, SIDE / 2, END && t.end[0]), y(ky, SIDE / 2, END && t.end[1]), x(kx, WIDTH / 2, END && t.end[2]);
     const bool last[3] = {z.last, y.last, x.last};
-    const u32 width = g.sampled_n[2], plane = g.sampled_n[1] * width;
-    const u32 oz[3] = {z.first * plane, z.second * plane, z.behind * plane}, oy[3] = {y.first * width, y.second * width, y.behind * width};
     const u32 first_z = t.at[0] / 2 * 5 + kz, first_y = t.at[1] / 2 * 5 + ky, first_x = t.at[2] / 2 * 5 + kx;
     const T *behind = (const T *)g.coarse + ((u64)first_z * g.coarse_n[1] + first_y) * g.coarse_n[2] + first_x;
     T u[4][2], open[2][2][2], closed[2][2][2];
+    frame.load(z, y, x, u, open);
 #pragma unroll
     for (u32 i = 0; i < 4; i++) {
-        const T *own = frame + (oz[i / 2] + oy[i % 2]), *corner = frame + (oz[i / 2 * 2] + oy[i % 2 * 2]);
-        u[i][0] = own[x.first], u[i][1] = own[x.second];
-        open[i / 2][i % 2][0] = corner[x.first], open[i / 2][i % 2][1] = corner[x.behind];
         const T *other = behind + (i / 2 * g.coarse_n[1] + i % 2) * g.coarse_n[2];
         closed[i / 2][i % 2][0] = other[0], closed[i / 2][i % 2][1] = other[1];
     }
@@ -164,11 +119,13 @@ template <class T> __device__ void leave_rebuilt(const LocalArguments &a, const 
     }
 }
 
-template <class T> __device__ void quantize_two(const TwoLevelsArguments &both) {
+// F: where the tile's nodes are read from; NODES of them in shared memory.
+template <class T, class F, u32 NODES> __device__ void quantize_two(const TwoLevelsArguments &both) {
     const LocalArguments &a = both.finest;
     const GlobalArguments &g = both.behind;
-    __shared__ __align__(16) T rebuilt[SIDE * SIDE * WIDTH];
-    __shared__ __align__(16) i16 staged[BLOCK_WARPS][STAGED];
+    SHARED_MEMORY(shared);
+    T *memory = (T *)shared, *rebuilt = memory + NODES;
+    i16 *symbols = (i16 *)(rebuilt + SIDE * SIDE * WIDTH) + (threadIdx.x >> 5) * STAGED;
     __shared__ Peaks of_warps[BLOCK_WARPS];
     const u32 warp = threadIdx.x >> 5, total = a.cell_count * (a.cell_blocks / TILE_BLOCKS);
     const Step<T> by = *(const Step<T> *)g.step;
@@ -185,8 +142,8 @@ template <class T> __device__ void quantize_two(const TwoLevelsArguments &both) 
         l.at[0] = t.at[0] + z, l.at[1] = t.at[1] + y, l.at[2] = t.at[2] + l.b;
         l.raster = (l.at[0] * a.blocks[1] + l.at[1]) * a.blocks[2] + l.at[2];
         const FrameColumn<T> column(a, l);
-        column.ask(l.x);
-        const T *frame = (const T *)a.fine + ((u64)t.at[0] * 8 * a.n[1] + t.at[1] * 8) * a.n[2] + t.at[2] * 8;
+        const F frame(a, t, memory);
+        frame.copy(t, column, l.x);
         Peaks peaks = {0, 0};
         const bool end = t.end[0] || t.end[1] || t.end[2];
 #pragma unroll 1
@@ -202,12 +159,12 @@ template <class T> __device__ void quantize_two(const TwoLevelsArguments &both) 
         const Step<T> step = step_of<T>(a, l);
         const T *own = rebuilt + (z * 5 * SIDE + y * 5) * WIDTH;
         const TileColumn<T> coarse = {own + 5 * l.b + kept_index(l.x)};
-        i16 *symbols = staged[warp];
+        const auto own_column = frame.column(column, z * 8, y * 8);
         // Mostly the errors of the nodes that the blocks leave alone say that no node will be missed.
         u32 left = 1;
         if (__all_sync(FULL, is_safe(step, __uint_as_float(peaks.error), __uint_as_float(peaks.largest))))
-            left = quantize_blocks<T, false>(l, step, column, coarse, symbols);
-        if (left) left = quantize_blocks<T, true>(l, step, column, coarse, symbols);
+            left = quantize_blocks<T, false>(l, step, own_column, coarse, symbols);
+        if (left) left = quantize_blocks<T, true>(l, step, own_column, coarse, symbols);
         store_symbols(symbols, GROUP, a.symbols.narrow + cell.symbol + (u64)first * DETAILS);
         leave_blocks(a, l, left);
         for (u32 b = 0; left >> b; b++) {
@@ -218,5 +175,5 @@ template <class T> __device__ void quantize_two(const TwoLevelsArguments &both) 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 4) hybrid_two_levels_f32(const TwoLevelsArguments a) { quantize_two<float>(a); }
-extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_two_levels_f64(const TwoLevelsArguments a) { quantize_two<double>(a); }
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 4) hybrid_two_levels_f32(const TwoLevelsArguments a) { quantize_two<float, NearTile<float>, NearTile<float>::VALUES>(a); }
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_two_levels_f64(const TwoLevelsArguments a) { quantize_two<double, FarTile<double>, 0>(a); }

@@ -15,9 +15,13 @@ const BLOCK_WARPS: u32 = 4;
 const BLOCK_VALUES: usize = 512 + 512 + 320 + 200;
 /// Blocks of a warp of the finest level's own kernels, as in hybrid_finest.cu.
 const GROUP: u32 = 4;
-/// Nodes of a tile of hybrid_two_levels.cu, and its blocks.
+/// Nodes of a tile of hybrid_two_levels.cu, its blocks, and in shared memory the nodes that the finest level leaves and symbols of
+/// a warp; for f32 also the frame's nodes, as in hybrid_tile.cuh.
 const TILE: [usize; 3] = [16, 16, 32];
 const TILE_BLOCKS: u32 = 16;
+const TILE_KEPT: usize = 10 * 10 * 20;
+const TILE_STAGED: usize = 4 * (387 + 12) + 4;
+const TILE_NODES: usize = (16 * 16 + 2 * 6) * 32 + 6 * 6;
 
 /// What a local kernel works on, besides what follows from its level.
 #[derive(Clone, Copy, Default)]
@@ -164,8 +168,10 @@ impl<T: Element> Hybrid<T> {
         let a = TwoLevelsArguments { finest: self.local_arguments(gpu, 0, work), behind };
         let name = if T::DTYPE == DType::F32 { "hybrid_two_levels_f32" } else { "hybrid_two_levels_f64" };
         let tiles = work.cells as u32 * (work.cell_blocks / TILE_BLOCKS);
+        let nodes = TILE_KEPT + if T::DTYPE == DType::F32 { TILE_NODES } else { 0 };
+        let shared = nodes * T::BYTES + BLOCK_WARPS as usize * TILE_STAGED * 2;
         // SAFETY: all arrays were reserved for the extents of their levels, symbols for cells and level.
-        unsafe { gpu.launch(name, tiles.min(gpu.multiprocessors * 32), 32 * BLOCK_WARPS, 0, &a)? };
+        unsafe { gpu.launch(name, tiles.min(gpu.multiprocessors * 32), 32 * BLOCK_WARPS, shared, &a)? };
         let work = LocalWork { only_redo: true, ..work };
         self.run_local(gpu, ["hybrid_quantize_f32", "hybrid_quantize_f64"], 0, work)
     }
@@ -195,6 +201,7 @@ impl<T: Element> Hybrid<T> {
             symbols: symbols + 2 * symbol,
             wide: wide + 4 * symbol,
             step: self.steps_of(gpu, k),
+            coarsest_step: 0,
             state: self.state.address(gpu),
             n: narrow(self.extents_of(k)),
             coarse_n: narrow(coarse_n),
@@ -220,13 +227,17 @@ impl<T: Element> Hybrid<T> {
         let levels = self.plan.levels.len();
         let mut beside = None;
         // the finest of them may be taken together with the finest level of the frame
-        let first = self.first() + self.takes_two_levels() as usize;
+        let two = self.takes_two_levels();
+        let first = self.first() + two as usize;
         for k in first..levels {
             if self.plan.levels[k].local {
                 self.run_local(gpu, ["hybrid_decompose_f32", "hybrid_decompose_f64"], k, self.level_work(k))?;
                 continue;
             }
             let mut a = self.global_arguments(gpu, k, symbols[k - self.first()]);
+            if two && k + 1 == levels {
+                a.coarsest_step = self.steps_of(gpu, levels);
+            }
             let mut names = ["hybrid_global_decompose_f32", "hybrid_global_decompose_f64"];
             if k <= 2 && self.samples() {
                 (a.fine, a.sampled_n) = (self.arrays[0].address(gpu), narrow(self.plan.n));
@@ -252,6 +263,14 @@ impl<T: Element> Hybrid<T> {
         }
         let a = self.global_arguments(gpu, levels, symbols[levels - self.first()]);
         let names = ["hybrid_quantize_coarsest_f32", "hybrid_quantize_coarsest_f64"];
+        if two {
+            // Its symbols are waited for by nobody here.
+            let beside = gpu.fork_behind()?;
+            // SAFETY: as above.
+            unsafe { self.launch_on(gpu, &beside, names, self.len_of(levels), &a)? };
+            self.recompose_from(gpu, first, symbols, 0, None)?;
+            return gpu.join(&beside);
+        }
         // SAFETY: as above.
         unsafe { self.launch(gpu, names, self.len_of(levels), &a)? };
         let a = GlobalArguments { result: if levels == 0 { self.result.address(gpu) } else { a.result }, ..a };
@@ -267,7 +286,7 @@ impl<T: Element> Hybrid<T> {
     pub fn recompose(&self, gpu: &Gpu, symbols: &[u64], whole: u64) -> Result<()> {
         self.recompose_from(gpu, self.first(), symbols, whole, None)
     }
-    /// The same as far as level `first`. `beside`: where the symbols of level 1 come from, unless they are there.
+    /// The same as far as level `first`; behind the first one of the coarse part it rounds the coarsest array itself. `beside`: where the symbols of level 1 come from, unless they are there.
     fn recompose_from(
         &self,
         gpu: &Gpu,
@@ -297,8 +316,13 @@ impl<T: Element> Hybrid<T> {
                 a.coarse = correction;
                 self.join(gpu, k, JoinArguments { coarse, correction, result: correction, count: 0, subtract: 1 })?;
             }
+            let mut names = ["hybrid_global_recompose_f32", "hybrid_global_recompose_f64"];
+            if first > self.first() && k + 1 == self.plan.levels.len() {
+                a.coarsest_step = self.steps_of(gpu, k + 1);
+                names = ["hybrid_rounded_recompose_f32", "hybrid_rounded_recompose_f64"];
+            }
             // SAFETY: as in `decompose`.
-            unsafe { self.launch(gpu, ["hybrid_global_recompose_f32", "hybrid_global_recompose_f64"], threads, &a)? };
+            unsafe { self.launch(gpu, names, threads, &a)? };
         }
         Ok(())
     }
