@@ -23,6 +23,15 @@ struct PairNodes {
     }
 };
 
+// Two by two by two nodes that the finest level leaves, counted in such pairs.
+struct PairPlace {
+    u32 z, y, x;
+    __device__ __forceinline__ explicit PairPlace(u32 item) : z(item / (SIDE / 2 * (WIDTH / 2))) {
+        const u32 in_plane = item - z * (SIDE / 2 * (WIDTH / 2));
+        y = in_plane / (WIDTH / 2), x = in_plane - y * (WIDTH / 2);
+    }
+};
+
 // Where a tile stands.
 struct Tile {
     u32 cell;
@@ -54,6 +63,7 @@ template <class T> struct FarTile {
         frame = (const T *)a.fine + ((u64)t.at[0] * 8 * a.n[1] + t.at[1] * 8) * width + t.at[2] * 8;
     }
     __device__ __forceinline__ void copy(const Tile &, const FrameColumn<T> &column, u32 x) const { column.ask(x); }
+    __device__ __forceinline__ void wait() const {}
     // Two by two by two nodes that the finest level leaves, and of the level behind those between which they lie.
     __device__ __forceinline__ void load(const PairNodes &z, const PairNodes &y, const PairNodes &x, T (&u)[4][2], T (&open)[2][2][2]) const {
         const u32 oz[3] = {z.first * plane, z.second * plane, z.behind * plane}, oy[3] = {y.first * width, y.second * width, y.behind * width};
@@ -87,7 +97,7 @@ template <class T> struct NearTile {
     }
     // Node i of the level behind on one of the first two axes.
     static __device__ __forceinline__ u32 even_node(u32 i, bool end) { return (PairNodes::FIRST >> 5 * i & 31) - (end && i == EVEN - 1); }
-    // Copies all of it, by 128 threads.
+    // Begins to copy all of it, by 128 threads.
     __device__ __forceinline__ void copy(const Tile &t, const FrameColumn<T> &, u32) const {
         constexpr u32 PIECE = 16 / sizeof(T), PIECES = ROW / PIECE;
         const u32 row = threadIdx.x / PIECES, piece = threadIdx.x % PIECES * PIECE;
@@ -104,6 +114,8 @@ template <class T> struct NearTile {
             const u32 z = even_node(threadIdx.x / EVEN, t.end[0]), y = even_node(threadIdx.x % EVEN, t.end[1]);
             copy_ahead<sizeof(T)>(memory + ROWS * ROW + threadIdx.x, frame + z * plane + y * width + ROW);
         }
+    }
+    __device__ __forceinline__ void wait() const {
         copies_arrived();
         __syncthreads();
     }

@@ -43,21 +43,28 @@ struct Peaks {
     }
 };
 
+// The nodes of the level behind, as the decoder has them, between which those of pair `item` lie.
+template <class T> __device__ __forceinline__ void load_behind(const GlobalArguments &g, const Tile &t, u32 item, T (&closed)[2][2][2]) {
+    const PairPlace p(item);
+    const T *from = (const T *)g.coarse + ((u64)(t.at[0] / 2 * 5 + p.z) * g.coarse_n[1] + t.at[1] / 2 * 5 + p.y) * g.coarse_n[2] + t.at[2] / 2 * 5 + p.x;
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        const T *row = from + (i / 2 * g.coarse_n[1] + i % 2) * g.coarse_n[2];
+        closed[i / 2][i % 2][0] = row[0], closed[i / 2][i % 2][1] = row[1];
+    }
+}
+
 // Symbols of pair `item` of the level behind the finest, and its nodes as the decoder has them into `rebuilt`. END: the tile is the last one of an axis.
 template <class T, bool END, class F>
-__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const F &frame, const Step<T> &by, u32 item, T *rebuilt, Peaks &peaks) {
-    const u32 kz = item / (SIDE / 2 * (WIDTH / 2)), in_plane = item - kz * (SIDE / 2 * (WIDTH / 2)), ky = in_plane / (WIDTH / 2), kx = in_plane - ky * (WIDTH / 2);
+__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const F &frame, const Step<T> &by, u32 item, const T (&closed)[2][2][2],
+                                                T *rebuilt, Peaks &peaks) {
+    const PairPlace p(item);
+    const u32 kz = p.z, ky = p.y, kx = p.x;
     const PairNodes z(kz, SIDE / 2, END && t.end[0]), y(ky, SIDE / 2, END && t.end[1]), x(kx, WIDTH / 2, END && t.end[2]);
     const bool last[3] = {z.last, y.last, x.last};
     const u32 first_z = t.at[0] / 2 * 5 + kz, first_y = t.at[1] / 2 * 5 + ky, first_x = t.at[2] / 2 * 5 + kx;
-    const T *behind = (const T *)g.coarse + ((u64)first_z * g.coarse_n[1] + first_y) * g.coarse_n[2] + first_x;
-    T u[4][2], open[2][2][2], closed[2][2][2];
+    T u[4][2], open[2][2][2];
     frame.load(z, y, x, u, open);
-#pragma unroll
-    for (u32 i = 0; i < 4; i++) {
-        const T *other = behind + (i / 2 * g.coarse_n[1] + i % 2) * g.coarse_n[2];
-        closed[i / 2][i % 2][0] = other[0], closed[i / 2][i % 2][1] = other[1];
-    }
     T w[4][2], v[4][2];
     interpolate_pairs(open, last, w);
     interpolate_pairs(closed, last, v);
@@ -144,19 +151,27 @@ template <class T, class F, u32 NODES> __device__ void quantize_two(const TwoLev
         const FrameColumn<T> column(a, l);
         const F frame(a, t, memory);
         frame.copy(t, column, l.x);
+        // asked for before the tile is waited for, and a pair ahead
+        const Step<T> step = step_of<T>(a, l);
+        T closed[2][2][2];
+        load_behind(g, t, threadIdx.x, closed);
+        frame.wait();
         Peaks peaks = {0, 0};
         const bool end = t.end[0] || t.end[1] || t.end[2];
 #pragma unroll 1
         for (u32 item = threadIdx.x; item < PAIRS; item += 32 * BLOCK_WARPS) {
-            if (end) decompose_pairs<T, true>(g, t, frame, by, item, rebuilt, peaks);
-            else decompose_pairs<T, false>(g, t, frame, by, item, rebuilt, peaks);
+            T next[2][2][2];
+            load_behind(g, t, min(item + 32 * BLOCK_WARPS, PAIRS - 1), next);
+            if (end) decompose_pairs<T, true>(g, t, frame, by, item, closed, rebuilt, peaks);
+            else decompose_pairs<T, false>(g, t, frame, by, item, closed, rebuilt, peaks);
+#pragma unroll
+            for (u32 i = 0; i < 8; i++) closed[i / 4][i / 2 % 2][i % 2] = next[i / 4][i / 2 % 2][i % 2];
         }
         __syncwarp();
         peaks = {__reduce_max_sync(FULL, peaks.error), __reduce_max_sync(FULL, peaks.largest)};
         of_warps[warp] = peaks;
         __syncthreads();
         for (u32 w = 0; w < BLOCK_WARPS; w++) peaks = {max(peaks.error, of_warps[w].error), max(peaks.largest, of_warps[w].largest)};
-        const Step<T> step = step_of<T>(a, l);
         const T *own = rebuilt + (z * 5 * SIDE + y * 5) * WIDTH;
         const TileColumn<T> coarse = {own + 5 * l.b + kept_index(l.x)};
         const auto own_column = frame.column(column, z * 8, y * 8);
@@ -176,4 +191,4 @@ template <class T, class F, u32 NODES> __device__ void quantize_two(const TwoLev
 }
 
 extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 4) hybrid_two_levels_f32(const TwoLevelsArguments a) { quantize_two<float, NearTile<float>, NearTile<float>::VALUES>(a); }
-extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_two_levels_f64(const TwoLevelsArguments a) { quantize_two<double, FarTile<double>, 0>(a); }
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 3) hybrid_two_levels_f64(const TwoLevelsArguments a) { quantize_two<double, FarTile<double>, 0>(a); }
