@@ -128,7 +128,7 @@ struct GlobalArguments {
     u32 unused;
 };
 
-// The finest level and the global one behind it together. Of the latter `coarse` is what the decoder has, `sampled_n` the frame's extents.
+// The finest level and the global one behind it together; `coarse` of the latter is what the decoder has.
 struct TwoLevelsArguments {
     LocalArguments finest;
     GlobalArguments behind;

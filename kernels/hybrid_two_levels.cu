@@ -151,27 +151,31 @@ template <class T, class F, u32 NODES> __device__ void quantize_two(const TwoLev
         const FrameColumn<T> column(a, l);
         const F frame(a, t, memory);
         frame.copy(t, column, l.x);
-        // asked for before the tile is waited for, and a pair ahead
-        const Step<T> step = step_of<T>(a, l);
+        // asked for before the tile is waited for, and a pair ahead where there are registers for it
+        constexpr bool AHEAD = sizeof(T) == 4;
+        Step<T> step;
         T closed[2][2][2];
-        load_behind(g, t, threadIdx.x, closed);
+        if (AHEAD) step = step_of<T>(a, l);
+        if (AHEAD) load_behind(g, t, threadIdx.x, closed);
         frame.wait();
         Peaks peaks = {0, 0};
         const bool end = t.end[0] || t.end[1] || t.end[2];
 #pragma unroll 1
         for (u32 item = threadIdx.x; item < PAIRS; item += 32 * BLOCK_WARPS) {
             T next[2][2][2];
-            load_behind(g, t, min(item + 32 * BLOCK_WARPS, PAIRS - 1), next);
+            if (AHEAD) load_behind(g, t, min(item + 32 * BLOCK_WARPS, PAIRS - 1), next);
+            else load_behind(g, t, item, closed);
             if (end) decompose_pairs<T, true>(g, t, frame, by, item, closed, rebuilt, peaks);
             else decompose_pairs<T, false>(g, t, frame, by, item, closed, rebuilt, peaks);
 #pragma unroll
-            for (u32 i = 0; i < 8; i++) closed[i / 4][i / 2 % 2][i % 2] = next[i / 4][i / 2 % 2][i % 2];
+            for (u32 i = 0; AHEAD && i < 8; i++) closed[i / 4][i / 2 % 2][i % 2] = next[i / 4][i / 2 % 2][i % 2];
         }
         __syncwarp();
         peaks = {__reduce_max_sync(FULL, peaks.error), __reduce_max_sync(FULL, peaks.largest)};
         of_warps[warp] = peaks;
         __syncthreads();
         for (u32 w = 0; w < BLOCK_WARPS; w++) peaks = {max(peaks.error, of_warps[w].error), max(peaks.largest, of_warps[w].largest)};
+        if (!AHEAD) step = step_of<T>(a, l);
         const T *own = rebuilt + (z * 5 * SIDE + y * 5) * WIDTH;
         const TileColumn<T> coarse = {own + 5 * l.b + kept_index(l.x)};
         const auto own_column = frame.column(column, z * 8, y * 8);

@@ -3,7 +3,6 @@
 use super::super::gpu::Gpu;
 use super::arguments::{
     AxisArguments, FoundList, GlobalArguments, HybridState, JoinArguments, LocalArguments, MissedArguments,
-    TwoLevelsArguments,
 };
 use super::{Hybrid, LIST, narrow};
 use crate::volume::DType;
@@ -11,18 +10,10 @@ use crate::{Basis, Element, Entropy, Region, Result};
 use cudarc::driver::CudaStream;
 
 /// Warps of a block of threads of the local kernels, and values in shared memory of each: as in hybrid_block.cuh.
-const BLOCK_WARPS: u32 = 4;
+pub const BLOCK_WARPS: u32 = 4;
 const BLOCK_VALUES: usize = 512 + 512 + 320 + 200;
 /// Blocks of a warp of the finest level's own kernels, as in hybrid_finest.cu.
 const GROUP: u32 = 4;
-/// Nodes of a tile of hybrid_two_levels.cu, its blocks, and in shared memory the nodes that the finest level leaves and symbols of
-/// a warp; for f32 also the frame's nodes, as in hybrid_tile.cuh.
-const TILE: [usize; 3] = [16, 16, 32];
-const TILE_BLOCKS: u32 = 16;
-const TILE_KEPT: usize = 10 * 10 * 20;
-const TILE_STAGED: usize = 4 * (387 + 12) + 4;
-const TILE_NODES: usize = (16 * 16 + 2 * 6) * 32 + 6 * 6;
-
 /// What a local kernel works on, besides what follows from its level.
 #[derive(Clone, Copy, Default)]
 pub struct LocalWork {
@@ -161,20 +152,6 @@ impl<T: Element> Hybrid<T> {
         }
         self.run_local(gpu, ["hybrid_quantize_f32", "hybrid_quantize_f64"], 0, work)
     }
-    /// The same together with the level behind, whose symbols begin at `symbol`.
-    pub fn quantize_two_levels(&self, gpu: &Gpu, symbol: u64) -> Result<()> {
-        let work = LocalWork { rebuilt: self.arrays[1].address(gpu), ..self.chunk_work() };
-        let behind = GlobalArguments { sampled_n: narrow(self.plan.n), ..self.global_arguments(gpu, 1, symbol) };
-        let a = TwoLevelsArguments { finest: self.local_arguments(gpu, 0, work), behind };
-        let name = if T::DTYPE == DType::F32 { "hybrid_two_levels_f32" } else { "hybrid_two_levels_f64" };
-        let tiles = work.cells as u32 * (work.cell_blocks / TILE_BLOCKS);
-        let nodes = TILE_KEPT + if T::DTYPE == DType::F32 { TILE_NODES } else { 0 };
-        let shared = nodes * T::BYTES + BLOCK_WARPS as usize * TILE_STAGED * 2;
-        // SAFETY: all arrays were reserved for the extents of their levels, symbols for cells and level.
-        unsafe { gpu.launch(name, tiles.min(gpu.multiprocessors * 32), 32 * BLOCK_WARPS, shared, &a)? };
-        let work = LocalWork { only_redo: true, ..work };
-        self.run_local(gpu, ["hybrid_quantize_f32", "hybrid_quantize_f64"], 0, work)
-    }
     /// Queues the values of a box from the symbols of the finest level, which is local.
     pub fn recompose_finest(&self, gpu: &Gpu, work: LocalWork) -> Result<()> {
         let names = match self.has_finest_kernels() {
@@ -190,7 +167,7 @@ impl<T: Element> Hybrid<T> {
         LocalWork { first_cell, cells, cell_blocks, hi: self.plan.n, ..LocalWork::default() }
     }
 
-    fn global_arguments(&self, gpu: &Gpu, k: usize, symbol: u64) -> GlobalArguments {
+    pub fn global_arguments(&self, gpu: &Gpu, k: usize, symbol: u64) -> GlobalArguments {
         let coarse_n = self.plan.levels.get(k).map_or([0; 3], |l| l.coarse);
         let [symbols, wide] = self.symbols(gpu);
         GlobalArguments {
@@ -213,12 +190,6 @@ impl<T: Element> Hybrid<T> {
     pub fn samples(&self) -> bool {
         let global = self.plan.levels.get(1).is_some_and(|level| !level.local);
         self.plan.chunked() && global && self.plan.basis == Basis::Hierarchical
-    }
-
-    /// Whether one kernel takes the finest level and the first of the coarse part.
-    pub fn takes_two_levels(&self) -> bool {
-        let whole = self.plan.n.iter().zip(TILE).all(|(n, tile)| n % tile == 0);
-        self.samples() && self.plan.levels.len() > 2 && self.plan.rank() == 3 && whole
     }
 
     /// Queues the levels of the coarse part and the coarsest array: values to symbols and, for the finest of them, what
