@@ -195,4 +195,4 @@ template <class T, class F, u32 NODES> __device__ void quantize_two(const TwoLev
 }
 
 extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 4) hybrid_two_levels_f32(const TwoLevelsArguments a) { quantize_two<float, NearTile<float>, NearTile<float>::VALUES>(a); }
-extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS, 3) hybrid_two_levels_f64(const TwoLevelsArguments a) { quantize_two<double, FarTile<double>, 0>(a); }
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_WARPS) hybrid_two_levels_f64(const TwoLevelsArguments a) { quantize_two<double, FarTile<double>, 0>(a); }
