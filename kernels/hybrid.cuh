@@ -119,8 +119,6 @@ struct GlobalArguments {
     Symbols symbols;
     // One Step<T>.
     const void *step;
-    // That of the coarsest array where the level leaves it and it is to be rounded on the way back; else null.
-    const void *coarsest_step;
     HybridState *state;
     u32 n[3], coarse_n[3];
     // Of the array of which `fine` are the coarse nodes of blocks, where they are to be taken from that.

@@ -2,12 +2,6 @@
 // to single places.
 #include "hybrid_rows.cuh"
 
-// A coarse node, of which there must be known whether it is stored exactly where it is one of the coarsest array.
-template <class T, Source SOURCE> __device__ __forceinline__ void leave_coarse(const GlobalArguments &a, T *to, T value) {
-    *to = value;
-    if (SOURCE != Source::BLOCKS && a.coarsest_step && quantize_detail(value, *(const Step<T> *)a.coarsest_step) == STORED) atomicOr(&a.state->coarsest_stored, 1u);
-}
-
 // Four inner rows: symbols of 16 bits at once, others one by one.
 template <class T, Source SOURCE, class L>
 __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const FourRows &f, const Step<T> &by, const L &for_lane) {
@@ -69,8 +63,8 @@ __device__ __forceinline__ void decompose_inner(const GlobalArguments &a, const 
             if (end.second) symbols[i][2 * k + 1] = (i16)q[i][1];
         }
         if (coarse) {
-            leave_coarse<T, SOURCE>(a, coarse + k, u[0][0]);
-            if (end.last) leave_coarse<T, SOURCE>(a, coarse + k + 1, u[0][1]);
+            coarse[k] = u[0][0];
+            if (end.last) coarse[k + 1] = u[0][1];
         }
     });
 }
@@ -114,7 +108,7 @@ template <class T, Source SOURCE> __device__ void decompose(const GlobalArgument
                     const T v = u[i / 2][i % 2][j], d = Real<T>::sub(v, w[j]);
                     if (details) details[row.node + x + j] = d;
                     if (row.coarse && (j == 0 || last)) {
-                        if (coarse) leave_coarse<T, SOURCE>(a, coarse + ((u64)((row.z + 1) / 2) * a.coarse_n[1] + (row.y + 1) / 2) * a.coarse_n[2] + k + j, v);
+                        if (coarse) coarse[((u64)((row.z + 1) / 2) * a.coarse_n[1] + (row.y + 1) / 2) * a.coarse_n[2] + k + j] = v;
                     } else {
                         const i32 q = quantize_detail(d, by);
                         a.symbols.put(next++, q);
@@ -145,21 +139,9 @@ template <class T> __device__ void spread_details(const GlobalArguments &a) {
     });
 }
 
-// Coarse nodes as the decoder has them. ROUNDED: those of the coarsest array, which are as they were, are rounded here.
-template <class T, bool ROUNDED> struct CoarseNodes {
-    Step<T> by;
-    bool kept;
-    __device__ __forceinline__ CoarseNodes(const GlobalArguments &a) {
-        if (ROUNDED) by = *(const Step<T> *)a.coarsest_step, kept = a.state->coarsest_stored;
-    }
-    __device__ __forceinline__ T operator()(T value) const {
-        return !ROUNDED || kept ? value : Real<T>::mul(whole<T>(quantize_detail(value, by)), by.step);
-    }
-};
-
 // Four inner rows.
-template <class T, bool ROUNDED, class L>
-__device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const FourRows &f, const Step<T> &by, const CoarseNodes<T, ROUNDED> &node, const L &for_lane) {
+template <class T, class L>
+__device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const FourRows &f, const Step<T> &by, const L &for_lane) {
     const u32 width = a.n[2];
     const T *corner[4];
     const i16 *symbols[4];
@@ -178,8 +160,8 @@ __device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const 
         i32 q[4][2], least = 0;
 #pragma unroll
         for (u32 i = 0; i < 4; i++) {
-            cube.c[i / 2][i % 2][0] = node(corner[i][k]);
-            cube.c[i / 2][i % 2][1] = node(corner[i][behind]);
+            cube.c[i / 2][i % 2][0] = corner[i][k];
+            cube.c[i / 2][i % 2][1] = corner[i][behind];
             q[i][0] = i > 0 ? symbols[i][2 * k] : 0;
             q[i][1] = end.second && !(i == 0 && end.last) ? symbols[i][i > 0 ? 2 * k + 1 : k] : 0;
             // for the lane's next pair
@@ -217,13 +199,12 @@ __device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const 
     });
 }
 
-template <class T, bool ROUNDED> __device__ void recompose(const GlobalArguments &a) {
-    const CoarseNodes<T, ROUNDED> node(a);
+template <class T> __device__ void recompose(const GlobalArguments &a) {
     const T *coarse = (const T *)a.coarse;
     T *result = (T *)a.result;
     const Step<T> by = *(const Step<T> *)a.step;
     for_pairs(a, [&](const FourRows &f, auto for_lane) {
-        if (f.inner(a)) return recompose_inner(a, f, by, node, for_lane);
+        if (f.inner(a)) return recompose_inner(a, f, by, for_lane);
         const T *corner[2][2];
         for (u32 dz = 0; dz < 2; dz++)
             for (u32 dy = 0; dy < 2; dy++) {
@@ -237,8 +218,8 @@ template <class T, bool ROUNDED> __device__ void recompose(const GlobalArguments
             i32 q[4][2];
 #pragma unroll
             for (u32 i = 0; i < 4; i++) {
-                cube.c[i / 2][i % 2][0] = node(corner[i / 2][i % 2][k]);
-                cube.c[i / 2][i % 2][1] = node(corner[i / 2][i % 2][behind]);
+                cube.c[i / 2][i % 2][0] = corner[i / 2][i % 2][k];
+                cube.c[i / 2][i % 2][1] = corner[i / 2][i % 2][behind];
                 const Row row(a, f, i / 2, i % 2);
                 const u32 next = row.detail + (row.coarse ? k : x);
                 // zero on coarse nodes
@@ -348,11 +329,9 @@ extern "C" __global__ void hybrid_global_decompose_f64(const GlobalArguments a) 
 extern "C" __global__ void __launch_bounds__(256, 3) hybrid_sample_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS>(a); }
 extern "C" __global__ void hybrid_sample_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS>(a); }
 extern "C" __global__ void __launch_bounds__(256, 3) hybrid_sample_level_decompose_f32(const GlobalArguments a) { decompose<float, Source::BLOCKS_LEVEL>(a); }
-extern "C" __global__ void __launch_bounds__(256, 3) hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float, false>(a); }
+extern "C" __global__ void __launch_bounds__(256, 3) hybrid_global_recompose_f32(const GlobalArguments a) { recompose<float>(a); }
 extern "C" __global__ void hybrid_sample_level_decompose_f64(const GlobalArguments a) { decompose<double, Source::BLOCKS_LEVEL>(a); }
-extern "C" __global__ void hybrid_global_recompose_f64(const GlobalArguments a) { recompose<double, false>(a); }
-extern "C" __global__ void hybrid_rounded_recompose_f32(const GlobalArguments a) { recompose<float, true>(a); }
-extern "C" __global__ void hybrid_rounded_recompose_f64(const GlobalArguments a) { recompose<double, true>(a); }
+extern "C" __global__ void hybrid_global_recompose_f64(const GlobalArguments a) { recompose<double>(a); }
 extern "C" __global__ void hybrid_spread_details_f32(const GlobalArguments a) { spread_details<float>(a); }
 extern "C" __global__ void hybrid_spread_details_f64(const GlobalArguments a) { spread_details<double>(a); }
 extern "C" __global__ void hybrid_project_axis_f32(const AxisArguments a) { project_axis<float>(a); }

@@ -66,7 +66,6 @@ device_struct! {
         pub symbols: u64,
         pub wide: u64,
         pub step: u64,
-        pub coarsest_step: u64,
         pub state: u64,
         pub n: [u32; 3],
         pub coarse_n: [u32; 3],

@@ -178,7 +178,6 @@ impl<T: Element> Hybrid<T> {
             symbols: symbols + 2 * symbol,
             wide: wide + 4 * symbol,
             step: self.steps_of(gpu, k),
-            coarsest_step: 0,
             state: self.state.address(gpu),
             n: narrow(self.extents_of(k)),
             coarse_n: narrow(coarse_n),
@@ -198,17 +197,13 @@ impl<T: Element> Hybrid<T> {
         let levels = self.plan.levels.len();
         let mut beside = None;
         // the finest of them may be taken together with the finest level of the frame
-        let two = self.takes_two_levels();
-        let first = self.first() + two as usize;
+        let first = self.first() + self.takes_two_levels() as usize;
         for k in first..levels {
             if self.plan.levels[k].local {
                 self.run_local(gpu, ["hybrid_decompose_f32", "hybrid_decompose_f64"], k, self.level_work(k))?;
                 continue;
             }
             let mut a = self.global_arguments(gpu, k, symbols[k - self.first()]);
-            if two && k + 1 == levels {
-                a.coarsest_step = self.steps_of(gpu, levels);
-            }
             let mut names = ["hybrid_global_decompose_f32", "hybrid_global_decompose_f64"];
             if k <= 2 && self.samples() {
                 (a.fine, a.sampled_n) = (self.arrays[0].address(gpu), narrow(self.plan.n));
@@ -234,14 +229,6 @@ impl<T: Element> Hybrid<T> {
         }
         let a = self.global_arguments(gpu, levels, symbols[levels - self.first()]);
         let names = ["hybrid_quantize_coarsest_f32", "hybrid_quantize_coarsest_f64"];
-        if two {
-            // Its symbols are waited for by nobody here.
-            let beside = gpu.fork_behind()?;
-            // SAFETY: as above.
-            unsafe { self.launch_on(gpu, &beside, names, self.len_of(levels), &a)? };
-            self.recompose_from(gpu, first, symbols, 0, None)?;
-            return gpu.join(&beside);
-        }
         // SAFETY: as above.
         unsafe { self.launch(gpu, names, self.len_of(levels), &a)? };
         let a = GlobalArguments { result: if levels == 0 { self.result.address(gpu) } else { a.result }, ..a };
@@ -257,7 +244,7 @@ impl<T: Element> Hybrid<T> {
     pub fn recompose(&self, gpu: &Gpu, symbols: &[u64], whole: u64) -> Result<()> {
         self.recompose_from(gpu, self.first(), symbols, whole, None)
     }
-    /// The same as far as level `first`; behind the first one of the coarse part it rounds the coarsest array itself. `beside`: where the symbols of level 1 come from, unless they are there.
+    /// The same as far as level `first`. `beside`: where the symbols of level 1 come from, unless they are there.
     fn recompose_from(
         &self,
         gpu: &Gpu,
@@ -287,13 +274,8 @@ impl<T: Element> Hybrid<T> {
                 a.coarse = correction;
                 self.join(gpu, k, JoinArguments { coarse, correction, result: correction, count: 0, subtract: 1 })?;
             }
-            let mut names = ["hybrid_global_recompose_f32", "hybrid_global_recompose_f64"];
-            if first > self.first() && k + 1 == self.plan.levels.len() {
-                a.coarsest_step = self.steps_of(gpu, k + 1);
-                names = ["hybrid_rounded_recompose_f32", "hybrid_rounded_recompose_f64"];
-            }
             // SAFETY: as in `decompose`.
-            unsafe { self.launch(gpu, names, threads, &a)? };
+            unsafe { self.launch(gpu, ["hybrid_global_recompose_f32", "hybrid_global_recompose_f64"], threads, &a)? };
         }
         Ok(())
     }
