@@ -31,8 +31,9 @@ impl<T: Element> Hybrid<T> {
         let tiles = work.cells as u32 * (work.cell_blocks / TILE_BLOCKS);
         let nodes = TILE_KEPT + if T::DTYPE == DType::F32 { TILE_NODES } else { 0 };
         let shared = nodes * T::BYTES + BLOCK_WARPS as usize * TILE_STAGED * 2;
+        // A block a tile: with fixed shares of several the last ones end late.
         // SAFETY: all arrays were reserved for the extents of their levels, symbols for cells and level.
-        unsafe { gpu.launch(name, tiles.min(gpu.multiprocessors * 32), 32 * BLOCK_WARPS, shared, &a)? };
+        unsafe { gpu.launch(name, tiles, 32 * BLOCK_WARPS, shared, &a)? };
         let work = LocalWork { only_redo: true, ..work };
         self.run_local(gpu, ["hybrid_quantize_f32", "hybrid_quantize_f64"], 0, work)
     }
