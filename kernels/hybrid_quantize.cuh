@@ -2,14 +2,15 @@
 #pragma once
 #include "hybrid_columns.cuh"
 
-// Whether blocks with symbols of at most `NEAR` keep their tolerance whatever their nodes are, because the coarse nodes are off by `error` at most and have
-// magnitudes of at most `largest`: six roundings of interpolants and one of the rebuilt value (of |v1| <= largest + error), each of half an ulp, the half step, and less
-// than a 2^12th of a step each for the rounding of the detail, its product with the inverse, and symbol times step.
+// Whether blocks with symbols of at most `NEAR` keep their tolerance whatever their nodes are, because the coarse nodes are off by `error` at most
+// and have magnitudes of at most `largest`. The half step and `error` add up; six roundings of interpolants and one of the rebuilt value, of
+// |v1| <= largest + error, are half an ulp each; the roundings of the detail, of its product with the inverse and of symbol times step are less than a
+// 2^12th of a step together. An inverse that is 0 (what is rounded to nothing) or no normal number says nothing about details.
 constexpr u32 NEAR = 1024;
 template <class T> __device__ __forceinline__ bool is_safe(const Step<T> &by, float error, float largest) {
     constexpr T EIGHT_ROUNDINGS = sizeof(T) == 4 ? (T)0x1p-21 : (T)0x1p-50;
     const T roundings = Real<T>::mul(EIGHT_ROUNDINGS, Real<T>::add((T)largest, (T)error));
-    return Real<T>::add(Real<T>::fma(by.step, (T)(0.5 + 0x1p-11), roundings), (T)error) <= by.check;
+    return by.inverse >= (T)0x1p-120 && Real<T>::add(Real<T>::fma(by.step, (T)(0.5 + 0x1p-11), roundings), (T)error) <= by.check;
 }
 
 // CHECKED: nodes that the decoder would miss are looked for.

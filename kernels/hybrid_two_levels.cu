@@ -56,8 +56,8 @@ template <class T> __device__ __forceinline__ void load_behind(const GlobalArgum
 
 // Symbols of pair `item` of the level behind the finest, and its nodes as the decoder has them into `rebuilt`. END: the tile is the last one of an axis.
 template <class T, bool END, class F>
-__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const F &frame, const Step<T> &by, u32 item, const T (&closed)[2][2][2],
-                                                T *rebuilt, Peaks &peaks) {
+__device__ __forceinline__ void decompose_pairs(const GlobalArguments &g, const Tile &t, const F &frame, const Step<T> &by, u32 item,
+                                                const T (&closed)[2][2][2], T *rebuilt, Peaks &peaks) {
     const PairPlace p(item);
     const u32 kz = p.z, ky = p.y, kx = p.x;
     const PairNodes z(kz, SIDE / 2, END && t.end[0]), y(ky, SIDE / 2, END && t.end[1]), x(kx, WIDTH / 2, END && t.end[2]);
