@@ -126,6 +126,12 @@ struct GlobalArguments {
     u32 unused;
 };
 
+// The finest level and the global one behind it together; `coarse` of the latter is what the decoder has.
+struct TwoLevelsArguments {
+    LocalArguments finest;
+    GlobalArguments behind;
+};
+
 // One axis of the correction P d of a global level: outer x n x inner values to outer x m x inner.
 struct AxisArguments {
     const void *from;

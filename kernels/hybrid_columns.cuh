@@ -5,12 +5,23 @@
 
 constexpr u32 GROUP = 4;
 constexpr u32 DETAILS = 387;
-// Symbols are moved eight bytes at a time. In shared memory there is a gap behind each block, so that rows of four blocks stand in
-// different banks.
+// Symbols are moved four at a time. In shared memory there is a gap behind every RUN of the group's, so that rows of four blocks stand in different
+// banks and each move of a warp is at a place known at compile time.
 constexpr u32 PER_MOVE = 4;
+constexpr u32 RUN = 3 * 32 * PER_MOVE;
 constexpr u32 GAP = 3 * PER_MOVE;
 constexpr u32 STRIDE = DETAILS + GAP;
 constexpr u32 STAGED = GROUP * STRIDE + PER_MOVE;
+constexpr u32 MOVES = (GROUP * DETAILS / PER_MOVE + 31) / 32;
+__device__ __forceinline__ u32 staged_place(u32 i) { return i + i / RUN * GAP; }
+
+// The last symbols of block b, 3 b + 3 of them, lie behind the gap that follows the others. A lane walks over its block as if they did not: this is
+// where it has one of them, and GAP behind it is where that belongs. Lanes beyond TAILS have none.
+constexpr u32 TAILS = 3 + 6 + 9 + 12;
+__device__ __forceinline__ u32 tail_place(u32 lane) {
+    const u32 b = (lane > 2) + (lane > 8) + (lane > 17);
+    return RUN * (b + 1) + GAP * b + lane - 3 * b * (b + 1) / 2;
+}
 
 // Where a lane stands.
 struct Lane {
@@ -144,7 +155,3 @@ template <bool ODD> struct Details {
     __device__ __forceinline__ bool has(u32 y) const { return ODD || !kept(y) || odd; }
     __device__ __forceinline__ u32 at(u32 y) const { return ODD ? 8 * y + of_other : row_details(y) + (kept(y) ? of_kept : of_other); }
 };
-
-// Block of the group to which symbol 4 * i belongs; the last of the four belong to the next one where i is 96, 193 or 290.
-__device__ __forceinline__ u32 block_of_move(u32 i) { return (i > 96) + (i > 193) + (i > 290); }
-__device__ __forceinline__ bool two_blocks(u32 i) { return (i == 96) | (i == 193) | (i == 290); }

@@ -1,36 +1,10 @@
 // The finest local level of frames with three axes in the hierarchical basis. A warp holds four blocks (hybrid_columns.cuh), and each lane walks
 // through rows and planes in registers.
-#include "hybrid_columns.cuh"
-
-template <class T> struct BlockQuantizer {
-    const LocalArguments &a;
-    const Step<T> by;
-    i16 *symbols;
-    u32 x;
-    // The widest symbol, and whether a node is missed.
-    u32 widest;
-    bool missed;
-
-    // A plane z, its values and what is interpolated from the coarse nodes as they were and as the decoder has them.
-    template <bool ODD> __device__ __forceinline__ void plane(u32 z, const T (&u)[8], const Plane<T> &open, const Plane<T> &closed) {
-        const Details<ODD> details(x);
-        i16 *to = symbols + plane_details(z);
-#pragma unroll
-        for (u32 y = 0; y < 8; y++) {
-            const T w = open.node(y, details.odd);
-            // a symbol without room, or a value that is none, leaves the block to the other kernel
-            const i32 q = details.has(y) ? round_to_int(Real<T>::mul(Real<T>::sub(u[y], w), by.inverse)) : 0;
-            const T v = Real<T>::fma((T)q, by.step, closed.node(y, details.odd));
-            widest = max(widest, (u32)(q + 32767));
-            missed |= !(Real<T>::abs(Real<T>::sub(u[y], v)) <= by.check);
-            if (details.has(y)) to[details.at(y)] = (i16)q;
-        }
-    }
-};
+#include "hybrid_quantize.cuh"
 
 template <class T> __device__ void quantize(const LocalArguments &a) {
     __shared__ __align__(16) i16 staged[BLOCK_WARPS][STAGED];
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, total = group_tasks(a);
+    const u32 warp = threadIdx.x >> 5, total = group_tasks(a);
     i16 *symbols = staged[warp];
     for (u32 task = blockIdx.x * BLOCK_WARPS + warp; task < total; task += gridDim.x * BLOCK_WARPS) {
         Lane l;
@@ -40,55 +14,10 @@ template <class T> __device__ void quantize(const LocalArguments &a) {
         // all that is waited for once
         column.ask(l.x);
         coarse.ask(l.x);
-        BlockQuantizer<T> quantizer = {a, ((const Step<T> *)a.steps)[a.tiers[l.raster]], symbols + l.b * STRIDE, l.x, 0, false};
-        T u[8], c[5];
-        Plane<T> open, closed;
-        column.load(0, u);
-        coarse.load(0, c);
-        open.take(u, l.x);
-        coarse.share(c, closed);
-        quantizer.template plane<false>(0, u, open, closed);
-        // the next coarse plane and the plane before it
-#pragma unroll 1
-        for (u32 k = 1; k < 5; k++) {
-            T middle[8];
-            Plane<T> next_open, next_closed;
-            column.load(k < 4 ? 2 * k : 7, u);
-            column.load(2 * k - 1, middle);
-            coarse.load(k, c);
-            next_open.take(u, l.x);
-            coarse.share(c, next_closed);
-            if (k < 4) {
-                open.between(open, next_open);
-                closed.between(closed, next_closed);
-                quantizer.template plane<true>(2 * k - 1, middle, open, closed);
-            }
-            open = next_open, closed = next_closed;
-            quantizer.template plane<false>(k < 4 ? 2 * k : 7, u, open, closed);
-        }
-        // Rare: details whose symbols have no room, among them those that are stored exactly, and nodes that the decoder would miss. Another
-        // kernel does the block again and lists them.
-        const bool special = (quantizer.widest > 65534) | quantizer.missed;
-        const u32 flags = __ballot_sync(FULL, special && l.active && quantizer.by.check >= 0);
-        if (l.x == 0 && flags >> (8 * l.b) & 255) a.redo[atomicAdd(&a.state->redo_count, 1u)] = l.cell * a.cell_blocks + l.index;
-        __syncwarp();
+        leave_blocks(a, l, quantize_blocks<T, true>(l, step_of<T>(a, l), column, coarse, symbols));
         const u32 first = __shfl_sync(FULL, l.index, 0), count = __shfl_sync(FULL, l.index, 31) - first + 1;
         i16 *to = a.symbols.narrow + a.cells[l.cell].symbol + (u64)first * DETAILS;
-        if (count == GROUP) {
-            for (u32 i = lane; i < GROUP * DETAILS / PER_MOVE; i += 32) {
-                const u32 from = PER_MOVE * i + GAP * block_of_move(i);
-                uint2 four = *(const uint2 *)(symbols + from);
-                if (two_blocks(i)) {
-                    const u64 behind = *(const u64 *)(symbols + from + GAP), before = (u64)four.y << 32 | four.x;
-                    const u64 mask = ~(u64)0 << (i == 96 ? 48 : i == 193 ? 32 : 16), both = (before & ~mask) | (behind & mask);
-                    four = make_uint2((u32)both, (u32)(both >> 32));
-                }
-                ((uint2 *)to)[i] = four;
-            }
-        } else {
-            for (u32 i = lane; i < count * DETAILS; i += 32) to[i] = symbols[i + GAP * (i / DETAILS)];
-        }
-        __syncwarp();
+        store_symbols(symbols, count, to);
     }
 }
 
@@ -174,19 +103,27 @@ template <class T> __device__ void recompose(const LocalArguments &a) {
         const i16 *from = a.symbols.narrow + place;
         u32 exact = 0;
         if (count == GROUP) {
-            for (u32 i = lane; i < GROUP * DETAILS / PER_MOVE; i += 32) {
-                const uint2 four = ((const uint2 *)from)[i];
-                const u32 to = PER_MOVE * i + GAP * block_of_move(i);
-                *(uint2 *)(symbols + to) = four;
-                if (two_blocks(i)) *(uint2 *)(symbols + to + GAP) = four;
-                exact |= has_exact(four.x) | has_exact(four.y);
+            uint2 four[MOVES];
+#pragma unroll
+            for (u32 r = 0; r < MOVES; r++) {
+                const u32 i = 32 * r + lane;
+                four[r] = r < MOVES - 1 || i < GROUP * DETAILS / PER_MOVE ? ((const uint2 *)from)[i] : make_uint2(0, 0);
+            }
+#pragma unroll
+            for (u32 r = 0; r < MOVES; r++) {
+                const u32 i = 32 * r + lane;
+                if (r < MOVES - 1 || i < GROUP * DETAILS / PER_MOVE) *(uint2 *)(symbols + PER_MOVE * i + r / 3 * GAP) = four[r];
+                exact |= has_exact(four[r].x) | has_exact(four[r].y);
             }
         } else {
             for (u32 i = lane; i < count * DETAILS; i += 32) {
-                symbols[i + GAP * (i / DETAILS)] = from[i];
+                symbols[staged_place(i)] = from[i];
                 exact |= from[i] == EXACT;
             }
         }
+        __syncwarp();
+        const u32 tail = tail_place(lane);
+        if (lane < TAILS) symbols[tail] = symbols[tail + GAP];
         const Step<T> by = ((const Step<T> *)a.steps)[a.tiers[l.raster]];
         const bool exacts = __any_sync(FULL, exact);
         __syncwarp();

@@ -139,11 +139,6 @@ template <class T> __device__ void spread_details(const GlobalArguments &a) {
     });
 }
 
-// Two neighbouring values, one access.
-template <class T> struct __align__(2 * sizeof(T)) Pair {
-    T first, second;
-};
-
 // Four inner rows.
 template <class T, class L>
 __device__ __forceinline__ void recompose_inner(const GlobalArguments &a, const FourRows &f, const Step<T> &by, const L &for_lane) {

@@ -39,6 +39,11 @@ struct Row {
     }
 };
 
+// Two neighbouring values, one access.
+template <class T> struct __align__(2 * sizeof(T)) Pair {
+    T first, second;
+};
+
 // The coarse values that a lane's nodes lie between: c[z][y][x].
 template <class T> struct Cube {
     T c[2][2][2];

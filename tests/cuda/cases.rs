@@ -118,6 +118,20 @@ impl Case {
     pub fn hybrid(seed: u64) -> Self {
         Self::random(seed).in_hybrid_mode()
     }
+    /// One whose two finest levels are taken by one kernel.
+    pub fn two_levels(seed: u64) -> Self {
+        let mut r = Random(seed.wrapping_mul(0x3141_5926_5358_9793));
+        let n = [16 * (1 + r.below(6)), 16 * (1 + r.below(6)), 32 * (1 + r.below(4))];
+        let mut case = Self::of(r, seed, n).in_hybrid_mode();
+        let global_levels = case.params.global_levels.max(2);
+        case.params = Params { local_levels: 1, global_levels, basis: Basis::Hierarchical, ..case.params };
+        if seed % 2 == 0 {
+            // so near to the rounding of the values that some nodes are missed
+            case.double = false;
+            case.map = ToleranceMap::uniform(&blockmgard::Shape::new(&n).unwrap(), 3e-6).unwrap();
+        }
+        case
+    }
     pub fn in_hybrid_mode(self) -> Self {
         let mut case = self;
         let mut r = Random(!case.seed);

@@ -190,6 +190,10 @@ template <class T> inline T atomicExch(T *p, T v) {
 }
 
 inline float __double2float_rn(double v) { return (float)v; }
+inline float __double2float_ru(double v) {
+    const float near = (float)v;
+    return near < v ? nextafterf(near, INFINITY) : near;
+}
 template <class T> inline T __ldg(const T *p) { return *p; }
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }

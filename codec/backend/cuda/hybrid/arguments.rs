@@ -72,6 +72,10 @@ device_struct! {
         pub sampled_n: [u32; 3],
         pub unused: u32,
     }
+    pub struct TwoLevelsArguments {
+        pub finest: LocalArguments,
+        pub behind: GlobalArguments,
+    }
     pub struct AxisArguments {
         pub from: u64,
         pub to: u64,

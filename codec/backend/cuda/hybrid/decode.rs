@@ -231,7 +231,7 @@ impl<T: Element> Hybrid<T> {
             let coarsest = self.arrays[last].address(gpu);
             self.dequantize_coarsest(gpu, levels[levels.len() - 1], coarsest)?;
         }
-        self.recompose(gpu, levels, self.arrays[0].address(gpu), None)?;
+        self.recompose(gpu, levels, self.arrays[0].address(gpu))?;
         let region = Region { lo: work.lo, hi: work.hi };
         let result = self.result.reserve(gpu, region.len() * T::BYTES)?;
         if self.plan.chunked() {

@@ -47,7 +47,7 @@ pub fn stage_times<T: Element>(gpu: &Gpu, hybrid: &mut Hybrid<T>, input: &FrameI
     let mut times = StageTimes::default();
     hybrid.send_tolerances(gpu, &frame, input.tolerance)?;
     for (kernel, ms) in gpu.profile(|| hybrid.encode(gpu))? {
-        let finest = ["hybrid_sample_f", "hybrid_coarsen_", "hybrid_finest", "hybrid_quantize_f"];
+        let finest = ["hybrid_sample_f", "hybrid_coarsen_", "hybrid_finest", "hybrid_two", "hybrid_quantize_f"];
         match kernel {
             _ if finest.iter().any(|name| kernel.starts_with(name)) => times.local += ms,
             _ if kernel.starts_with("hybrid") => times.coarse += ms,
@@ -119,7 +119,9 @@ impl<T: Element> Hybrid<T> {
         }
         let levels = self.layout.levels.clone();
         self.decompose(gpu, &levels)?;
-        if chunked {
+        if self.takes_two_levels() {
+            self.quantize_two_levels(gpu, levels[0])?;
+        } else if chunked {
             self.quantize_finest(gpu)?;
         } else {
             self.find_missed(gpu, self.result.address(gpu))?;

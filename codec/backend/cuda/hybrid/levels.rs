@@ -10,11 +10,10 @@ use crate::{Basis, Element, Entropy, Region, Result};
 use cudarc::driver::CudaStream;
 
 /// Warps of a block of threads of the local kernels, and values in shared memory of each: as in hybrid_block.cuh.
-const BLOCK_WARPS: u32 = 4;
+pub const BLOCK_WARPS: u32 = 4;
 const BLOCK_VALUES: usize = 512 + 512 + 320 + 200;
 /// Blocks of a warp of the finest level's own kernels, as in hybrid_finest.cu.
 const GROUP: u32 = 4;
-
 /// What a local kernel works on, besides what follows from its level.
 #[derive(Clone, Copy, Default)]
 pub struct LocalWork {
@@ -168,7 +167,7 @@ impl<T: Element> Hybrid<T> {
         LocalWork { first_cell, cells, cell_blocks, hi: self.plan.n, ..LocalWork::default() }
     }
 
-    fn global_arguments(&self, gpu: &Gpu, k: usize, symbol: u64) -> GlobalArguments {
+    pub fn global_arguments(&self, gpu: &Gpu, k: usize, symbol: u64) -> GlobalArguments {
         let coarse_n = self.plan.levels.get(k).map_or([0; 3], |l| l.coarse);
         let [symbols, wide] = self.symbols(gpu);
         GlobalArguments {
@@ -197,7 +196,9 @@ impl<T: Element> Hybrid<T> {
     pub fn decompose(&self, gpu: &Gpu, symbols: &[u64]) -> Result<()> {
         let levels = self.plan.levels.len();
         let mut beside = None;
-        for k in self.first()..levels {
+        // the finest of them may be taken together with the finest level of the frame
+        let first = self.first() + self.takes_two_levels() as usize;
+        for k in first..levels {
             if self.plan.levels[k].local {
                 self.run_local(gpu, ["hybrid_decompose_f32", "hybrid_decompose_f64"], k, self.level_work(k))?;
                 continue;
@@ -235,13 +236,24 @@ impl<T: Element> Hybrid<T> {
         unsafe {
             self.launch(gpu, ["hybrid_round_coarsest_f32", "hybrid_round_coarsest_f64"], self.len_of(levels), &a)?
         };
-        self.recompose(gpu, symbols, self.result.address(gpu), beside.as_deref())
+        self.recompose_from(gpu, first, symbols, self.result.address(gpu), beside.as_deref())
     }
 
     /// Queues the way back, from the coarsest array to the array that the coarse part holds; `whole` takes the frame
-    /// where that is the frame itself. `beside`: where the symbols of level 1 come from, unless they are there.
-    pub fn recompose(&self, gpu: &Gpu, symbols: &[u64], whole: u64, beside: Option<&CudaStream>) -> Result<()> {
-        for k in (self.first()..self.plan.levels.len()).rev() {
+    /// where that is the frame itself.
+    pub fn recompose(&self, gpu: &Gpu, symbols: &[u64], whole: u64) -> Result<()> {
+        self.recompose_from(gpu, self.first(), symbols, whole, None)
+    }
+    /// The same as far as level `first`. `beside`: where the symbols of level 1 come from, unless they are there.
+    fn recompose_from(
+        &self,
+        gpu: &Gpu,
+        first: usize,
+        symbols: &[u64],
+        whole: u64,
+        beside: Option<&CudaStream>,
+    ) -> Result<()> {
+        for k in (first..self.plan.levels.len()).rev() {
             if let (1, Some(beside)) = (k, beside) {
                 gpu.join(beside)?;
             }

@@ -12,6 +12,7 @@ mod huffman;
 mod layout;
 mod levels;
 mod plain;
+mod two_levels;
 
 use super::buffer::Buffer;
 use super::gpu::Gpu;
