@@ -33,13 +33,6 @@ constexpr u32 BAND_ROWS = 4, MOST_POINTS = 6;
 // registers for two blocks per multiprocessor instead of three.
 constexpr u32 STAGES = 4, BATCH = 2;
 
-// All copies but those of the last COUNT calls of `copies_together` are there.
-template <u32 COUNT> __device__ __forceinline__ void copies_arrived_but() {
-#ifndef BLOCKMGARD_EMULATOR
-    asm volatile("cp.async.wait_group %0;" ::"n"(COUNT) : "memory");
-#endif
-}
-
 template <u32 K> struct Number {
     static constexpr u32 value = K;
 };

@@ -79,7 +79,6 @@ template <u32 COUNT> __device__ __forceinline__ void copies_arrived_but() {
     asm volatile("cp.async.wait_group %0;" ::"n"(COUNT) : "memory");
 #endif
 }
-__device__ __forceinline__ void copies_arrived_but_one() { copies_arrived_but<1>(); }
 // The same where it is `wanted`, without a branch.
 template <u32 BYTES, u32 OFFSET> __device__ __forceinline__ void copy_ahead_if(bool wanted, void *shared, const void *global) {
 #ifdef BLOCKMGARD_EMULATOR

@@ -213,7 +213,7 @@ struct GroupReader {
             copies_together();
             next += 4 * PIECE, asked += PIECE;
         } while (__any_sync(FULL, asked < at / 32 + AHEAD));
-        copies_arrived_but_one();
+        copies_arrived_but<1>();
         __syncwarp();
     }
     // 32 bits from bit `bit` on.

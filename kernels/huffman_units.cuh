@@ -35,7 +35,7 @@ struct SegmentSymbols {
         if (in_group == 0) {
             __syncwarp();
             ask(first + group);
-            copies_arrived_but_one();
+            copies_arrived_but<1>();
             __syncwarp();
         }
         return groups[first / group & 1] + in_group;
