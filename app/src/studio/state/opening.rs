@@ -193,6 +193,7 @@ impl State {
                 state.roi_version += 1;
                 state.fit_first_interval();
                 state.cover_missing();
+                state.resolve_sources();
                 if let Some((spec, folder, origin)) = state.pending_spec.take() {
                     state.load_spec(spec, folder, origin);
                 }
