@@ -242,7 +242,9 @@ fn from_shape(region: &RegionShape, shape: Shape) -> Option<RegionKind> {
         RegionShape::Polygon(p) if shape.rank == 3 => {
             Some(RegionKind::Polygon(Extruded { axis: p.axis, points: p.points.clone(), layers: p.from..p.to }))
         }
-        RegionShape::Painted(runs) if runs.shape().n == shape.n => Some(RegionKind::Painted(Arc::new(RwLock::new(painted(runs, shape))))),
+        RegionShape::Painted(runs) if runs.shape().n == shape.n => {
+            Some(RegionKind::Painted(Arc::new(RwLock::new(painted(runs, shape)))))
+        }
         _ => None,
     }
 }
@@ -269,12 +271,7 @@ pub fn resolved(
 }
 
 /// A mask file's voxels, of one label or of all that are not 0; the library checks that its shape is the volume's.
-pub fn import_mask(
-    path: &Path,
-    label: Option<i64>,
-    analysis: &Analysis,
-    control: &Control,
-) -> anyhow::Result<Source> {
+pub fn import_mask(path: &Path, label: Option<i64>, analysis: &Analysis, control: &Control) -> anyhow::Result<Source> {
     let region = RegionSpec {
         tier: String::new(),
         name: String::new(),

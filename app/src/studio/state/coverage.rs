@@ -52,7 +52,8 @@ impl State {
 
     /// Regions that stand for a shape hold other voxels in another volume of the same shape: finds them, off the UI thread.
     pub(super) fn resolve_sources(&mut self) {
-        let Some((volume, stats)) = self.document.as_ref().and_then(|d| Some((d.volume.clone(), d.stats.clone()?))) else {
+        let Some((volume, stats)) = self.document.as_ref().and_then(|d| Some((d.volume.clone(), d.stats.clone()?)))
+        else {
             return;
         };
         let generation = self.generation;

@@ -66,9 +66,7 @@ impl State {
     /// The selected painted region of the chosen tier, or any other painted one of it. A region whose voxels stand for a shape is
     /// painted over only where the user has selected it.
     fn paint_target(&self) -> Option<RegionId> {
-        let fits = |r: &&RegionItem| {
-            r.on && r.tier == self.tools.tier && matches!(r.kind, RegionKind::Painted(_))
-        };
+        let fits = |r: &&RegionItem| r.on && r.tier == self.tools.tier && matches!(r.kind, RegionKind::Painted(_));
         let selected = self.selected.and_then(|id| self.roi.region(id)).filter(fits);
         let free = |r: &&RegionItem| fits(r) && r.standing().is_none();
         selected.or_else(|| self.roi.regions.iter().rev().find(free)).map(|r| r.id)
