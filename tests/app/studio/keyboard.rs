@@ -108,3 +108,30 @@ fn escape_closes_a_menu_and_leaves_the_tool_alone() {
     key(&mut h, Modifiers::NONE, Key::Escape);
     assert_eq!(h.state().state.tools.tool, Tool::Navigate);
 }
+
+/// Smooth wheels and touchpads send parts of a line.
+#[test]
+fn parts_of_a_wheel_notch_add_up_to_one_slice() {
+    let mut h = window([40, 50, 60]);
+    h.event(Event::PointerMoved(axial(&h).center()));
+    h.step();
+    let z = h.state().state.crosshair[0];
+    let mut wheel = |unit, delta: f32, times: usize| {
+        for _ in 0..times {
+            h.event(Event::MouseWheel {
+                unit,
+                delta: vec2(0.0, -delta),
+                phase: egui::TouchPhase::Move,
+                source: egui::MouseWheelSource::Unknown,
+                modifiers: Modifiers::NONE,
+            });
+            h.step();
+        }
+        settle(&mut h);
+        h.state().state.crosshair[0]
+    };
+    assert_eq!(wheel(MouseWheelUnit::Line, 0.1, 9), z);
+    assert_eq!(wheel(MouseWheelUnit::Line, 0.1, 1), z + 1);
+    assert_eq!(wheel(MouseWheelUnit::Point, 10.0, 4), z + 2);
+    assert_eq!(wheel(MouseWheelUnit::Line, 1.0, 1), z + 3);
+}

@@ -6,4 +6,5 @@ mod keyboard;
 mod painting;
 mod pictures;
 mod runs;
+mod shapes;
 mod support;

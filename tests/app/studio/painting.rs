@@ -287,3 +287,34 @@ fn strokes_and_boxes_that_begin_and_end_within_one_frame_are_drawn() {
     quick(&mut h, PointerButton::Primary, c - vec2(50.0, 40.0), c + vec2(50.0, 40.0));
     assert!(matches!(h.state().state.roi.regions[1].kind, RegionKind::Box(_)));
 }
+
+#[test]
+fn a_stroke_hits_the_voxels_under_the_pointer_whatever_the_aspect() {
+    use blockmgard_app::studio::state::aspect::Aspect;
+    let volume =
+        Volume { meta: Metadata { spacing: Some(vec![1.0, 0.25, 1.0]), ..Metadata::default() }, ..volume([8, 64, 32]) };
+    let dataset = Arc::new(MemoryDataset::new(volume, "test"));
+    let mut h = window([8, 8, 8]);
+    let document = Document::of_dataset("flat.f32".into(), OpenHints::default(), dataset, 0, 0).unwrap();
+    h.state_mut().state.set_document(document);
+    settle(&mut h);
+    let (mut hit, tools) = (vec![], Tools { brush_size: 1.0, ..h.state().state.tools.clone() });
+    h.state_mut().state.apply(Command::Tools(Box::new(tools)));
+    for (aspect, ratio) in [(Aspect::Auto, 4.0), (Aspect::Index, 1.0), (Aspect::Physical, 4.0)] {
+        h.get_by_label("View").click();
+        settle(&mut h);
+        h.get_by_label("Aspect").click();
+        settle(&mut h);
+        h.get_by_label(Aspect::ALL.iter().find(|a| a.0 == aspect).unwrap().1).click();
+        settle(&mut h);
+        let area = axial(&h);
+        let t = blockmgard_app::studio::views::geometry::PlaneTransform::new(&h.state().state, 0, area).unwrap();
+        assert!((t.scale.x / t.scale.y - ratio).abs() < 1e-3, "{aspect:?}: {:?}", t.scale);
+        let at = t.screen(20.5, 40.5);
+        drag(&mut h, PointerButton::Primary, at, at);
+        let mask = h.state().state.roi.painted().next().unwrap().1.clone();
+        hit.push(mask.read().unwrap().get([h.state().state.crosshair[0], 40, 20]));
+        key(&mut h, Modifiers::COMMAND, Key::Z);
+    }
+    assert_eq!(hit, [true; 3]);
+}

@@ -187,3 +187,44 @@ fn a_volume_is_selected_painted_run_compared_exported_and_reopened() {
     settle(&mut second);
     assert_eq!(second.state().state.roi.tiers, h.state().state.roi.tiers);
 }
+
+#[test]
+fn two_runs_picked_as_a_and_b_have_a_line_between_them() {
+    let mut h = window([16, 16, 16]);
+    for preset in ["Fast", "Balanced"] {
+        h.state().state.commands.send(Command::Run(RunRequest::preset(preset)));
+    }
+    h.step();
+    settle(&mut h);
+    // The first run stands under B by itself.
+    h.get_by_label("Balanced, ROI as A").click();
+    settle(&mut h);
+    assert_eq!(h.state().state.compare.mode, CompareMode::Swipe);
+    let single = Compare { mode: CompareMode::Single, ..h.state().state.compare };
+    h.state_mut().state.apply(Command::Compare(single));
+    settle(&mut h);
+    h.get_by_label("Fast, ROI as A").click();
+    settle(&mut h);
+    assert_eq!(h.state().state.compare.mode, CompareMode::Single, "A alone was asked for");
+    h.get_by_label("Balanced, ROI as B").click();
+    settle(&mut h);
+    assert_eq!(h.state().state.compare.mode, CompareMode::Swipe);
+}
+
+#[test]
+fn what_was_run_is_expected_as_it_was_and_a_map_between_lies_between() {
+    let mut h = window([40, 40, 40]);
+    let strict = RunRequest { tolerance: RunTolerance::UniformStrictest, ..RunRequest::default() };
+    for request in [RunRequest::default(), strict] {
+        h.state().state.commands.send(Command::Run(request));
+    }
+    h.step();
+    settle(&mut h);
+    let ratio = |h: &Window, i: usize| h.state().state.runs.list[i].compress.ratio;
+    let loose = h.state().state.estimate().unwrap();
+    assert!(!loose.rough && (loose.ratio / ratio(&h, 0) - 1.0).abs() < 0.01, "{loose:?}");
+    let c = axial(&h).center();
+    drag(&mut h, PointerButton::Primary, c - vec2(80.0, 0.0), c + vec2(80.0, 0.0));
+    let between = h.state().state.estimate().unwrap();
+    assert!(!between.rough && between.ratio < ratio(&h, 0) && between.ratio > ratio(&h, 1), "{between:?}");
+}

@@ -10,7 +10,7 @@ pub use blockmgard_app::studio::roi::model::{Measure, RegionKind};
 pub use blockmgard_app::studio::roi::shape::{Ball, Extruded};
 pub use blockmgard_app::studio::state::compare::{Compare, CompareMode, LayerChoice};
 pub use blockmgard_app::studio::state::document::Document;
-pub use blockmgard_app::studio::state::runs::{Match, RunEdit, RunRequest};
+pub use blockmgard_app::studio::state::runs::{Match, RunEdit, RunRequest, RunTolerance};
 pub use blockmgard_app::studio::state::tools::{BrushShape, ThresholdOf, Tool, Tools};
 pub use blockmgard_app::studio::state::tuning::Tuned;
 pub use eframe::egui::{self, Event, Key, Modifiers, MouseWheelUnit, PointerButton, Pos2, Rect, vec2};

@@ -22,9 +22,6 @@ pub fn show(ui: &mut Ui, state: &State) {
         let text = "Logarithms need a window above 0: values below it are drawn as its lower end. Raise that end.";
         ui.label(RichText::new(text).small().color(ui.visuals().warn_fg_color));
     }
-    if state.document.as_ref().is_some_and(|d| d.volume.meta.spacing.is_some()) {
-        ui.checkbox(&mut display.by_spacing, "Scale by spacing");
-    }
     if display != state.display {
         state.commands.send(Command::Display(Box::new(display)));
     }
@@ -99,9 +96,14 @@ fn level(ui: &mut Ui, state: &State, display: &mut Display) {
         });
     match state.estimate() {
         Some(e) => {
-            let text = format!("Expected: {:.3} bits per value, ratio {:.1}", e.bits_per_value, e.ratio);
-            ui.label(RichText::new(text).small())
-                .on_hover_text(format!("Judged by the run {}; one bit per halved tolerance", e.run));
+            let about = if e.rough { "about " } else { "" };
+            let text = format!("Expected: {about}{:.3} bits per value, ratio {about}{:.1}", e.bits_per_value, e.ratio);
+            let judged = match &e.runs[..] {
+                [one] if e.rough => format!("Guessed from the run {one} alone; a looser and a stricter run tell more"),
+                [one] => format!("As the run {one}"),
+                runs => format!("Between the runs {}", runs.join(" and ")),
+            };
+            ui.label(RichText::new(text).small()).on_hover_text(judged);
         }
         None => {
             ui.label(RichText::new("Expected size: known after the first run").small().color(shell::weak(ui)));

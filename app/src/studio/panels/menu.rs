@@ -3,6 +3,8 @@
 use crate::studio::command::{Command, Export};
 use crate::studio::keys;
 use crate::studio::state::State;
+use crate::studio::state::aspect::Aspect;
+use crate::studio::state::display::Display;
 use crate::studio::state::document::OpenRequest;
 use crate::studio::state::runs::RunRequest;
 use crate::studio::theme;
@@ -84,6 +86,16 @@ fn view(ui: &mut Ui, state: &State) {
         let text = if full { format!("Restore {name}") } else { format!("Maximise {name}") };
         item(ui, state, true, &text, "", || Command::Maximize((!full).then_some(axis)));
     }
+    ui.menu_button("Aspect", |ui| {
+        for (aspect, name, what) in Aspect::ALL {
+            if ui.radio(state.display.aspect == aspect, name).on_hover_text(what).clicked() {
+                state.commands.send(Command::Display(Box::new(Display { aspect, ..state.display.clone() })));
+                // Another shape of the slices needs another zoom.
+                state.commands.send(Command::ResetPanes);
+                ui.close();
+            }
+        }
+    });
     item(ui, state, state.layout.is_some(), "Reset the layout", "", || Command::ResetLayout);
     let results = if state.windows.results { "Hide results" } else { "Show results" };
     item(ui, state, true, results, "", || Command::ShowResults(!state.windows.results));

@@ -160,6 +160,10 @@ fn describe(region: &RegionItem) -> String {
         Some(blocks) => format!("{} blocks", shell::count(blocks.touched.count())),
         None => "finding blocks…".to_owned(),
     };
+    if let Some(source) = &region.source {
+        let painted = if region.painted_over { ", painted on" } else { "" };
+        return format!("{}{painted} · {blocks}", source.title());
+    }
     let what = match &region.kind {
         RegionKind::Threshold { measure, lo, hi } | RegionKind::Gradient { measure, lo, hi } => {
             let unit = match measure {

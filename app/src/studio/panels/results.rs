@@ -111,12 +111,21 @@ fn heading(ui: &mut Ui, state: &State, column: Column, name: &str, what: &str) {
 fn choose(ui: &mut Ui, state: &State, run: &Run) {
     let layer = LayerChoice::Run(run.id);
     if ui.radio(state.compare.a == layer, "").accessible_name(format!("{} as A", run.name)).clicked() {
-        state.commands.send(Command::Compare(Compare { a: layer, ..state.compare }));
+        // The first run that is picked beside another one: now there are two to compare.
+        let Compare { a, b, .. } = state.compare;
+        let two = (a == LayerChoice::Original || a == b) && b != layer;
+        let mode = if two { with_line(state.compare.mode) } else { state.compare.mode };
+        state.commands.send(Command::Compare(Compare { a: layer, mode, ..state.compare }));
     }
     if ui.radio(state.compare.b == layer, "").accessible_name(format!("{} as B", run.name)).clicked() {
-        let mode = if state.compare.mode == CompareMode::Single { CompareMode::Swipe } else { state.compare.mode };
+        let mode = with_line(state.compare.mode);
         state.commands.send(Command::Compare(Compare { b: layer, mode, ..state.compare }));
     }
+}
+
+/// A mode that shows both sides.
+fn with_line(mode: CompareMode) -> CompareMode {
+    if mode == CompareMode::Single { CompareMode::Swipe } else { mode }
 }
 
 fn cell(ui: &mut Ui, state: &State, run: &Run, column: Column) {

@@ -3,6 +3,7 @@
 use super::block_mask::BlockMask;
 use super::block_set::Coverage;
 use super::shape::{Ball, Extruded};
+use super::source::Source;
 use blockmgard::roi::Geometry;
 use blockmgard::{Region, Shape};
 use serde::{Deserialize, Serialize};
@@ -119,8 +120,25 @@ pub struct RegionItem {
     pub tier: usize,
     pub on: bool,
     pub kind: RegionKind,
+    /// What its voxels were made from.
+    pub source: Option<Arc<Source>>,
+    /// They are no longer those of the source.
+    pub painted_over: bool,
     /// Blocks that the region holds; `None` while a worker computes it.
     pub coverage: Option<Arc<Coverage>>,
+}
+
+impl RegionItem {
+    /// The shape that the region's voxels stand for, unless it was painted over.
+    pub fn standing(&self) -> Option<&Arc<Source>> {
+        self.source.as_ref().filter(|_| !self.painted_over)
+    }
+    /// Looks whether the voxels are still those of the source.
+    pub fn compare_with_source(&mut self) {
+        if let (Some(source), RegionKind::Painted(mask)) = (&self.source, &self.kind) {
+            self.painted_over = !source.is(&mask.read().unwrap_or_else(|p| p.into_inner()));
+        }
+    }
 }
 
 /// Everything the user says about where which tolerance holds. Cloning shares the painted masks.
@@ -171,7 +189,8 @@ impl Roi {
     pub fn add(&mut self, name: impl Into<String>, tier: usize, kind: RegionKind) -> RegionId {
         let id = self.next_id;
         self.next_id += 1;
-        self.regions.push(RegionItem { id, name: name.into(), tier, on: true, kind, coverage: None });
+        let (name, source) = (name.into(), None);
+        self.regions.push(RegionItem { id, name, tier, on: true, kind, source, painted_over: false, coverage: None });
         id
     }
     pub fn region(&self, id: RegionId) -> Option<&RegionItem> {
@@ -200,9 +219,10 @@ impl Roi {
         order.iter().enumerate().for_each(|(r, &t)| rank[t] = r);
         rank
     }
-    /// Recomputes what the masks cover; after undo or a load.
+    /// Recomputes what the masks cover, and which are painted over; after undo or a load.
     pub fn refresh_painted_coverage(&mut self) {
         for region in &mut self.regions {
+            region.compare_with_source();
             if let RegionKind::Painted(mask) = &region.kind {
                 let mask = mask.read().unwrap_or_else(|p| p.into_inner());
                 region.coverage = Some(Arc::new(mask.coverage()));

@@ -3,6 +3,8 @@
 use super::block_mask::BlockMask;
 use super::model::{Measure, RegionKind, Roi, TIER_COLORS, TierDef, Tolerance};
 use super::shape::{Ball, Extruded};
+use super::shown_name;
+use super::source::Source;
 use anyhow::Context as _;
 use blockmgard::roi::{self, Analysis, RegionShape, RegionSpec, RoiSpec, TierSpec};
 use blockmgard::{Control, Region, Shape};
@@ -29,15 +31,21 @@ impl Snapshot {
                 let copy = mask.read().unwrap_or_else(|p| p.into_inner()).clone();
                 *mask = Arc::new(RwLock::new(copy));
             }
+            region.compare_with_source();
         }
         Self { roi, shape, intervals }
     }
+    /// The spec with all that it needs in itself: mask files as voxels.
     pub fn spec(&self) -> anyhow::Result<RoiSpec> {
-        to_spec(&self.roi, self.shape, &self.intervals)
+        to_spec(&self.roi, self.shape, &self.intervals, None)
+    }
+    /// The spec for a file in `folder`, which names mask files.
+    pub fn spec_in(&self, folder: &Path) -> anyhow::Result<RoiSpec> {
+        to_spec(&self.roi, self.shape, &self.intervals, Some(folder))
     }
 }
 
-fn to_spec(roi: &Roi, shape: Shape, intervals: &[[f64; 2]]) -> anyhow::Result<RoiSpec> {
+fn to_spec(roi: &Roi, shape: Shape, intervals: &[[f64; 2]], folder: Option<&Path>) -> anyhow::Result<RoiSpec> {
     let names = unique_names(&roi.tiers);
     let tiers = roi.tiers.iter().zip(&names).map(|(t, name)| TierSpec {
         name: name.clone(),
@@ -45,12 +53,16 @@ fn to_spec(roi: &Roi, shape: Shape, intervals: &[[f64; 2]]) -> anyhow::Result<Ro
         color: Some(roi::Color(t.color)),
     });
     let regions = roi.regions.iter().zip(intervals).map(|(r, interval)| {
+        let source = r.standing().filter(|s| folder.is_some() || !s.is_file());
         Ok(RegionSpec {
             tier: names.get(r.tier).context("a region carries a tier that is not there")?.clone(),
             name: r.name.clone(),
             enabled: r.on,
-            shape: to_shape(&r.kind, shape, *interval)?,
-            grow: None,
+            shape: match source {
+                Some(source) => source.shape_in(folder.unwrap_or(Path::new(""))),
+                None => to_shape(&r.kind, shape, *interval)?,
+            },
+            grow: source.and_then(|s| s.grow()),
         })
     });
     Ok(RoiSpec {
@@ -153,7 +165,8 @@ fn byte_runs(bits: u8, x0: usize, out: &mut Vec<roi::Run>) {
 }
 
 /// The studio's ROI from a spec. Regions that only the library can resolve (mask files, grown regions)
-/// become painted voxels; off the UI thread.
+/// are shown as painted voxels and keep
+/// their shape as the source of these; off the UI thread.
 pub fn from_spec(spec: &RoiSpec, analysis: &Analysis, folder: &Path, control: &Control) -> anyhow::Result<Roi> {
     let shape = analysis.volume().shape;
     let background = spec.tier_index(&spec.background).context("the spec names a background tier it does not have")?;
@@ -165,7 +178,7 @@ pub fn from_spec(spec: &RoiSpec, analysis: &Analysis, folder: &Path, control: &C
         .iter()
         .enumerate()
         .map(|(place, &i)| TierDef {
-            name: spec.tiers[i].name.clone(),
+            name: shown_name(&spec.tiers[i].name),
             color: spec.tiers[i].color.map_or(TIER_COLORS[place % TIER_COLORS.len()], |c| c.0),
             tolerance: from_tolerance(spec.tiers[i].tolerance),
         })
@@ -173,14 +186,19 @@ pub fn from_spec(spec: &RoiSpec, analysis: &Analysis, folder: &Path, control: &C
     for region in &spec.regions {
         let tier = spec.tier_index(&region.tier).context("a region names a tier that is not there")?;
         let place = order.iter().position(|i| *i == tier).unwrap_or(0);
-        let kind = match from_shape(&region.shape, shape).filter(|_| region.grow.is_none()) {
-            Some(kind) => kind,
-            None => resolved(region, analysis, folder, control)?,
+        let (kind, source) = match from_shape(&region.shape, shape).filter(|_| region.grow.is_none()) {
+            Some(kind) => (kind, None),
+            None => {
+                let mask = resolved(region, analysis, folder, control)?;
+                let source = Source::new(region, folder, mask.clone());
+                (RegionKind::Painted(Arc::new(RwLock::new(mask))), Some(Arc::new(source)))
+            }
         };
-        let name = if region.name.is_empty() { roi.free_name(kind.title()) } else { region.name.clone() };
+        let name = if region.name.is_empty() { roi.free_name(kind.title()) } else { shown_name(&region.name) };
         let id = roi.add(name, place, kind);
         if let Some(item) = roi.region_mut(id) {
             item.on = region.enabled;
+            item.source = source;
         }
     }
     Ok(roi)
@@ -224,34 +242,36 @@ fn from_shape(region: &RegionShape, shape: Shape) -> Option<RegionKind> {
         RegionShape::Polygon(p) if shape.rank == 3 => {
             Some(RegionKind::Polygon(Extruded { axis: p.axis, points: p.points.clone(), layers: p.from..p.to }))
         }
-        RegionShape::Painted(runs) if runs.shape().n == shape.n => Some(painted(runs, shape)),
+        RegionShape::Painted(runs) if runs.shape().n == shape.n => {
+            Some(RegionKind::Painted(Arc::new(RwLock::new(painted(runs, shape)))))
+        }
         _ => None,
     }
 }
 
 /// The library's run lists as a painted mask.
-fn painted(runs: &roi::MaskRuns, shape: Shape) -> RegionKind {
+fn painted(runs: &roi::MaskRuns, shape: Shape) -> BlockMask {
     let mut mask = BlockMask::new(shape);
     for (z, y, runs) in runs.rows() {
         runs.iter().for_each(|r| mask.fill_row(z, y, r[0] as usize..r[1] as usize));
     }
-    RegionKind::Painted(Arc::new(RwLock::new(mask)))
+    mask
 }
 
-/// Any region as painted voxels.
-fn resolved(region: &RegionSpec, analysis: &Analysis, folder: &Path, control: &Control) -> anyhow::Result<RegionKind> {
+/// The voxels of any region.
+pub fn resolved(
+    region: &RegionSpec,
+    analysis: &Analysis,
+    folder: &Path,
+    control: &Control,
+) -> anyhow::Result<BlockMask> {
     let shape = analysis.volume().shape;
     let runs = region.resolve(analysis, folder, control)?.to_runs(control)?;
     Ok(painted(&runs, shape))
 }
 
-/// A mask file as a painted region, of one label or of all that are not 0; the library checks that its shape is the volume's.
-pub fn import_mask(
-    path: &Path,
-    label: Option<i64>,
-    analysis: &Analysis,
-    control: &Control,
-) -> anyhow::Result<RegionKind> {
+/// A mask file's voxels, of one label or of all that are not 0; the library checks that its shape is the volume's.
+pub fn import_mask(path: &Path, label: Option<i64>, analysis: &Analysis, control: &Control) -> anyhow::Result<Source> {
     let region = RegionSpec {
         tier: String::new(),
         name: String::new(),
@@ -259,7 +279,8 @@ pub fn import_mask(
         shape: RegionShape::Mask(roi::MaskFile { path: path.to_path_buf(), label }),
         grow: None,
     };
-    resolved(&region, analysis, Path::new(""), control)
+    let voxels = resolved(&region, analysis, Path::new(""), control)?;
+    Ok(Source::new(&region, Path::new(""), voxels))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::tools::{ThresholdOf, Tool};
 use crate::studio::command::Command;
 use crate::studio::data::slice::plane_axes;
 use crate::studio::roi::model::{Measure, RegionItem};
+use crate::studio::roi::shown_name;
 
 impl State {
     pub fn apply(&mut self, command: Command) {
@@ -64,10 +65,10 @@ impl State {
             Command::StrokeBegin { erase, axis } => self.begin_stroke(erase, axis),
             Command::StrokeTo(points) => self.extend_stroke(&points),
             Command::StrokeEnd => self.release_stroke(),
-            Command::AddRegion { name, kind } => self.add_region(name, kind),
+            Command::AddRegion { name, kind } => self.add_region(name, kind, None),
             Command::RegionOn(id, on) => self.edit_region("region switch", id, |r| r.on = on),
             Command::RegionTier(id, tier) => self.edit_region("move to tier", id, |r| r.tier = tier),
-            Command::RenameRegion(id, name) => self.edit_region("rename region", id, |r| r.name = name),
+            Command::RenameRegion(id, name) => self.edit_region("rename region", id, |r| r.name = shown_name(&name)),
             Command::RemoveRegion(id) => {
                 self.edit_lists("delete region", |roi| roi.regions.retain(|r| r.id != id));
             }

@@ -4,12 +4,16 @@ use super::State;
 use crate::studio::data::gradient::GradientField;
 use crate::studio::data::stats::{BlockStats, block_has};
 use crate::studio::jobs::Done;
+use crate::studio::roi::block_mask::BlockMask;
 use crate::studio::roi::block_set::Coverage;
 use crate::studio::roi::model::{RegionId, RegionKind};
 use crate::studio::roi::shape::Shape as Raster;
+use crate::studio::roi::spec::resolved;
 use anyhow::Context as _;
+use blockmgard::roi::Analysis;
 use blockmgard::volume::{Field, Values};
 use blockmgard::{Control, Element, Shape, with_values};
+use std::path::Path;
 use std::sync::Arc;
 
 impl State {
@@ -44,6 +48,39 @@ impl State {
                 Ok(done)
             });
         }
+    }
+
+    /// Regions that stand for a shape hold other voxels in another volume of the same shape: finds them, off the UI thread.
+    pub(super) fn resolve_sources(&mut self) {
+        let Some((volume, stats)) = self.document.as_ref().and_then(|d| Some((d.volume.clone(), d.stats.clone()?)))
+        else {
+            return;
+        };
+        let generation = self.generation;
+        let standing = self.roi.regions.iter().filter_map(|r| Some((r.id, r.standing()?.clone())));
+        for (id, source) in standing.collect::<Vec<_>>() {
+            let (volume, stats) = (volume.clone(), stats.clone());
+            self.jobs.spawn("Finding voxels", move |control| {
+                let analysis = Analysis::new(volume, (*stats).clone());
+                let voxels = resolved(&source.region(), &analysis, Path::new(""), control)?;
+                let done: Done<State> = Box::new(move |state: &mut State| {
+                    if state.generation == generation {
+                        state.take_voxels(id, voxels);
+                    }
+                });
+                Ok(done)
+            });
+        }
+    }
+
+    /// The mask is changed in place: the steps of undo share it.
+    fn take_voxels(&mut self, id: RegionId, voxels: BlockMask) {
+        let Some(region) = self.roi.region_mut(id) else { return };
+        let (Some(source), RegionKind::Painted(mask)) = (region.standing(), &region.kind) else { return };
+        *mask.write().unwrap_or_else(|p| p.into_inner()) = voxels.clone();
+        source.moved_to(voxels);
+        self.roi.refresh_painted_coverage();
+        self.roi_version += 1;
     }
 
     /// Extremes of each block, of the values or of the gradient.

@@ -1,5 +1,6 @@
 //! How slices are shown: window, colours, overlays, and each view's pan and zoom.
 
+use super::aspect::Aspect;
 use crate::studio::gpu::colormap::ColorMap;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +35,7 @@ pub struct Display {
     pub outline: bool,
     /// Displayed level of the tolerance map: 0 = finest.
     pub level: usize,
-    /// Stretch the views by the file's spacing.
-    pub by_spacing: bool,
+    pub aspect: Aspect,
 }
 
 impl Default for Display {
@@ -53,7 +53,7 @@ impl Default for Display {
             opacity: 0.35,
             outline: false,
             level: 0,
-            by_spacing: true,
+            aspect: Aspect::default(),
         }
     }
 }

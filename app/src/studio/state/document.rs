@@ -5,6 +5,7 @@ use crate::studio::data::shown::shown;
 use crate::studio::data::slice::{Geometry, read_texels};
 use crate::studio::data::stats::BlockStats;
 use crate::studio::data::stream_file::{self, StreamFacts};
+use crate::studio::roi::shown_name;
 use anyhow::Context as _;
 use blockmgard::volume::{self, Dataset, OpenHints, Stats, StoredType, Values, Volume};
 use blockmgard::{Control, Element, with_values};
@@ -130,7 +131,7 @@ impl Document {
         let given = &self.volume.meta.axes;
         let lead = 3usize.saturating_sub(given.len());
         std::array::from_fn(|a| {
-            let name = if a >= lead { given.get(a - lead).cloned() } else { None };
+            let name = if a >= lead { given.get(a - lead).map(|n| shown_name(n)) } else { None };
             name.filter(|n| !n.is_empty()).unwrap_or_else(|| ["z", "y", "x"][a].to_owned())
         })
     }

@@ -99,7 +99,10 @@ impl State {
             Ok(()) => {
                 self.say(format!("Saved {}", path.display()));
                 match what {
-                    Export::Spec => self.spec_path = Some(path),
+                    Export::Spec => {
+                        self.say_painted_over();
+                        self.spec_path = Some(path);
+                    }
                     // Everything is in the project, unless something has changed since it was put together.
                     Export::Project if !self.settings.autosave_due && !self.settings.read_only => {
                         self.settings.slot.forget();
@@ -115,12 +118,22 @@ impl State {
         }
     }
 
+    /// Says which regions of an exported spec are no longer the shapes that they were read as.
+    fn say_painted_over(&mut self) {
+        let changed = self.roi.regions.iter().filter(|r| r.painted_over);
+        let names: Vec<&str> = changed.map(|r| r.name.as_str()).collect();
+        if !names.is_empty() {
+            self.say(format!("Painted on, and so in the spec as voxels rather than as a shape: {}", names.join(", ")));
+        }
+    }
+
     fn writer(&self, what: Export) -> anyhow::Result<Writer> {
         Ok(match what {
             Export::Spec => {
                 let regions = self.snapshot()?;
                 Box::new(move |path| {
-                    let spec = regions.spec()?;
+                    let path = &std::path::absolute(path)?;
+                    let spec = regions.spec_in(path.parent().unwrap_or(Path::new("")))?;
                     let json = path.extension().is_some_and(|e| e == "json");
                     let text = if json { spec.to_json()? } else { spec.to_toml()? };
                     write_beside(path, text.as_bytes())

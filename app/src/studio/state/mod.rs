@@ -1,6 +1,7 @@
 //! The whole state of the studio in one place. Panels read it and send commands; [`State::apply`] carries them out.
 
 pub mod apply;
+pub mod aspect;
 pub mod command_line;
 pub mod compare;
 pub mod coverage;
@@ -46,6 +47,7 @@ use mapping::Mapping;
 use plots::Plots;
 use runs::Runs;
 use slices::Slices;
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -135,6 +137,8 @@ pub struct State {
     /// Work on other volumes of this session.
     pub kept: Vec<kept::Kept>,
     pub tuning: tuning::Tuning,
+    /// The last estimate and what it was made of.
+    estimated: RefCell<Option<(estimate::Basis, Option<estimate::Estimate>)>>,
     /// The last session's work, offered to the user at the start.
     pub offer: Option<offer::Offer>,
     pub plots: Plots,
@@ -201,6 +205,7 @@ impl State {
             runs: Runs::default(),
             kept: vec![],
             tuning: tuning::Tuning::new(wake.clone()),
+            estimated: RefCell::default(),
             offer: None,
             plots: Plots::new(wake.clone()),
             notices: vec![],

@@ -59,6 +59,7 @@ impl State {
     /// Makes the shown operation an undo step.
     pub fn apply_morph(&mut self) {
         let Some(PendingMorph { region, delta, .. }) = self.pending_morph.take() else { return };
+        self.painted_over(vec![region]);
         self.history.push(Step { name: "region operation", lists: None, strokes: vec![(region, delta)] });
         self.touched();
     }

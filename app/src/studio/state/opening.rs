@@ -1,5 +1,6 @@
 //! Opening files, and what is computed of a volume in the background.
 
+use super::aspect::Aspect;
 use super::document::{Document, GradientInfo, OpenRequest};
 use super::runs::Match;
 use super::saved::ProjectFiles;
@@ -102,8 +103,9 @@ impl State {
         self.stream_tiers = None;
         self.drop_unready_runs();
         if self.document.as_ref().is_none_or(|d| d.path != document.path) {
-            // A goal was set for the file that it was set on, and a spec was saved of it.
+            // A goal was set for the file that it was set on, as was the aspect, and a spec was saved of it.
             self.runs.settings.matched = Match::Nothing;
+            self.display.aspect = Aspect::default();
             self.spec_path = None;
         }
         if !same_shape {
@@ -193,6 +195,7 @@ impl State {
                 state.roi_version += 1;
                 state.fit_first_interval();
                 state.cover_missing();
+                state.resolve_sources();
                 if let Some((spec, folder, origin)) = state.pending_spec.take() {
                     state.load_spec(spec, folder, origin);
                 }

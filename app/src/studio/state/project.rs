@@ -12,6 +12,7 @@ use super::volume3d::Camera;
 use super::{OpenError, Origin, State};
 use crate::studio::jobs::Done;
 use crate::studio::roi::model::Roi;
+use crate::studio::roi::shown_name;
 use crate::studio::roi::spec::from_spec;
 use anyhow::Context as _;
 use blockmgard::Tier;
@@ -248,7 +249,7 @@ impl State {
     /// The stream's tier of each block, by its place in the studio's list.
     fn tiers_of_stream(&self) -> Option<Arc<Vec<u8>>> {
         let map = &self.document.as_ref()?.stream.as_ref()?.map;
-        let place = |tier: &Tier| self.roi.tiers.iter().position(|t| t.name == tier.name).map(|i| i as u8);
+        let place = |tier: &Tier| self.roi.tiers.iter().position(|t| t.name == shown_name(&tier.name)).map(|i| i as u8);
         let places: Vec<u8> = map.tiers.iter().map(place).collect::<Option<_>>()?;
         let tiers: Option<Vec<u8>> = map.tier_of_block.iter().map(|t| places.get(*t as usize).copied()).collect();
         Some(Arc::new(tiers?))

@@ -10,6 +10,8 @@ use crate::studio::roi::block_mask::BlockMask;
 use crate::studio::roi::history::Step;
 use crate::studio::roi::model::{Measure, RegionKind, Roi, TierDef};
 use crate::studio::roi::morphology;
+use crate::studio::roi::shown_name;
+use crate::studio::roi::source::Source;
 use crate::studio::roi::spec::import_mask;
 use blockmgard::Tier;
 use blockmgard::roi::Analysis;
@@ -38,7 +40,8 @@ impl State {
         self.cover_missing();
     }
 
-    pub(super) fn set_tiers(&mut self, tiers: Vec<TierDef>) {
+    pub(super) fn set_tiers(&mut self, mut tiers: Vec<TierDef>) {
+        tiers.iter_mut().for_each(|t| t.name = shown_name(&t.name));
         self.edit_lists("tier change", |roi| roi.tiers = tiers);
     }
 
@@ -74,11 +77,17 @@ impl State {
         });
     }
 
-    pub(super) fn add_region(&mut self, name: String, kind: RegionKind) {
+    pub(super) fn add_region(&mut self, name: String, kind: RegionKind, source: Option<Source>) {
         let tier = self.tools.tier;
-        let mut id = None;
-        self.edit_lists("new region", |roi| id = Some(roi.add(name, tier, kind)));
-        self.selected = id;
+        let mut added = None;
+        self.edit_lists("new region", |roi| {
+            let id = roi.add(name, tier, kind);
+            if let Some(region) = roi.region_mut(id) {
+                region.source = source.map(Arc::new);
+            }
+            added = Some(id);
+        });
+        self.selected = added;
     }
 
     /// A threshold's interval in values; `[0, 0]` for other kinds.
@@ -119,7 +128,7 @@ impl State {
             ThresholdOf::Gradient => ("Gradient", RegionKind::Gradient { measure: t.measure, lo: t.lo, hi: t.hi }),
         };
         let name = self.roi.free_name(name);
-        self.add_region(name, kind);
+        self.add_region(name, kind, None);
         self.tools.pick(super::tools::Tool::Navigate);
     }
 
@@ -132,12 +141,13 @@ impl State {
         let (volume, generation) = (document.volume.clone(), self.generation);
         let tier = self.tools.tier;
         self.jobs.spawn("Importing a mask", move |control| {
-            let kind = import_mask(&path, form.label, &Analysis::new(volume, (*stats).clone()), control)?;
-            let name = path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let source = import_mask(&path, form.label, &Analysis::new(volume, (*stats).clone()), control)?;
+            let name = shown_name(&path.file_stem().map(|n| n.to_string_lossy()).unwrap_or_default());
             let done: Done<State> = Box::new(move |state: &mut State| {
                 if state.generation == generation {
                     state.tools.tier = tier.min(state.roi.tiers.len() - 1);
-                    state.add_region(name, kind);
+                    let kind = RegionKind::Painted(Arc::new(RwLock::new(source.voxels())));
+                    state.add_region(name, kind, Some(source));
                 }
             });
             Ok(done)

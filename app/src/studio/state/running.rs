@@ -7,6 +7,7 @@ use super::kept::VolumeKey;
 use super::performing::{Regions, RunInput, RunOutput, perform, told};
 use super::runs::{Run, RunEdit, RunRequest, Waiting};
 use crate::studio::jobs::Done;
+use crate::studio::roi::shown_name;
 use crate::studio::roi::spec::Snapshot;
 use blockmgard::roi::RoiSpec;
 use std::sync::Arc;
@@ -121,7 +122,7 @@ impl State {
             RunEdit::Settings(settings) => self.runs.settings = settings,
             RunEdit::Rename(id, name) => {
                 if let Some(run) = self.runs.get_mut(id) {
-                    run.name = name;
+                    run.name = shown_name(&name);
                 }
             }
             RunEdit::Pin(id, on) => {

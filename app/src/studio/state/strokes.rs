@@ -63,13 +63,13 @@ impl State {
         self.stroke.as_ref().filter(|s| !s.released).map(|s| s.axis)
     }
 
-    /// The selected painted region of the chosen tier, or any other painted one of it.
+    /// The selected painted region of the chosen tier, or any other painted one of it. A region whose voxels stand for a shape is
+    /// painted over only where the user has selected it.
     fn paint_target(&self) -> Option<RegionId> {
-        let fits = |r: &&crate::studio::roi::model::RegionItem| {
-            r.on && r.tier == self.tools.tier && matches!(r.kind, RegionKind::Painted(_))
-        };
+        let fits = |r: &&RegionItem| r.on && r.tier == self.tools.tier && matches!(r.kind, RegionKind::Painted(_));
         let selected = self.selected.and_then(|id| self.roi.region(id)).filter(fits);
-        selected.or_else(|| self.roi.regions.iter().rev().find(fits)).map(|r| r.id)
+        let free = |r: &&RegionItem| fits(r) && r.standing().is_none();
+        selected.or_else(|| self.roi.regions.iter().rev().find(free)).map(|r| r.id)
     }
 
     pub(super) fn extend_stroke(&mut self, points: &[[f64; 3]]) {
@@ -203,6 +203,7 @@ impl State {
             // A stroke that painted nothing leaves no empty region behind.
             Some(before) if !painted => self.roi = before,
             before => {
+                self.painted_over(stroke.deltas.keys().copied().collect());
                 let lists = before.map(|b| (b, self.roi.clone()));
                 self.history.push(Step { name, lists, strokes: stroke.deltas.into_iter().collect() });
                 self.settings.autosave_due = true;
@@ -211,6 +212,23 @@ impl State {
             }
         }
         self.roi_version += 1;
+    }
+
+    /// Looks which of these regions are no longer what they were made from, and says so.
+    pub(super) fn painted_over(&mut self, changed: Vec<RegionId>) {
+        let mut told = vec![];
+        for region in self.roi.regions.iter_mut().filter(|r| changed.contains(&r.id)) {
+            let stood = region.standing().cloned();
+            region.compare_with_source();
+            if let Some(source) = stood.filter(|_| region.painted_over) {
+                told.push(format!(
+                    "{} ({}) was painted on: a spec will hold its voxels, no longer its shape. Undo brings the shape back",
+                    region.name,
+                    source.title()
+                ));
+            }
+        }
+        told.into_iter().for_each(|text| self.say(text));
     }
 
     /// Takes back a stroke under way.

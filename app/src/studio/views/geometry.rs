@@ -26,7 +26,7 @@ impl PlaneTransform {
         let n = document.volume.shape.n;
         let [av, au] = plane_axes(axis);
         let size = [n[au], n[av]];
-        let spacing = if state.display.by_spacing { document.spacing() } else { [1.0; 3] };
+        let spacing = state.voxel_size(&[au, av]);
         let least = spacing[au].min(spacing[av]);
         let unit = [spacing[au] / least, spacing[av] / least];
         let pane = state.panes[axis];

@@ -80,7 +80,8 @@ fn wheel(ui: &Ui, state: &State, t: &PlaneTransform, rect: Rect, pointer: Pos2) 
         } else {
             let id = Id::unique(("wheel rest", t.axis));
             let rest = ui.data_mut(|d| d.get_temp::<f32>(id)).unwrap_or(0.0) - lines;
-            let steps = rest.trunc();
+            // Tenths of a line need not add up to a whole one exactly.
+            let steps = (rest + 1e-3f32.copysign(rest)).trunc();
             ui.data_mut(|d| d.insert_temp(id, rest - steps));
             let by = steps as isize * if modifiers.shift { 10 } else { 1 };
             if by != 0 {

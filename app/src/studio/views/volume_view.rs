@@ -79,7 +79,7 @@ fn basis(camera: &Camera) -> [[f32; 3]; 3] {
 /// Half extents (x, y, z) of the box; the longest is 1.
 fn half_size(state: &State) -> [f32; 3] {
     let Some(document) = &state.document else { return [1.0; 3] };
-    let spacing = if state.display.by_spacing { document.spacing() } else { [1.0; 3] };
+    let spacing = state.voxel_size(&[0, 1, 2]);
     let n = document.volume.shape.n;
     let length: [f64; 3] = std::array::from_fn(|a| n[a] as f64 * spacing[a]);
     let longest = length.iter().copied().fold(0.0, f64::max);
