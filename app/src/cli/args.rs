@@ -159,6 +159,10 @@ impl Input {
         }
         self.open_step(source, variable, self.index.unwrap_or(0))
     }
+    /// First node per axis of the box that was asked for; empty without one.
+    pub fn corner(&self) -> Vec<usize> {
+        self.region.as_deref().map(parse::corner).unwrap_or_default()
+    }
     /// A step of a variable, or the box of it that was asked for.
     pub fn open_step(&self, source: &Source, variable: usize, step: usize) -> Result<Volume> {
         let volume = source.dataset.open(variable, step)?;
