@@ -5,7 +5,9 @@ use blockmgard::job::{compress_to_vec, decompress_volume, value_extent};
 use blockmgard::metrics::{Comparison, compare};
 use blockmgard::stream::{Archive, Provenance};
 use blockmgard::volume::write::{Payload, WriteFormat, write_file};
-use blockmgard::volume::{AxisAttributes, Dataset, Element, Metadata, OpenHints, SliceField, Values, Volume, open, suspect_missing};
+use blockmgard::volume::{
+    AxisAttributes, Dataset, Element, Metadata, OpenHints, SliceField, Values, Volume, open, suspect_missing,
+};
 use blockmgard::{Control, Mode, Params, Region, Shape, ToleranceMap, with_values};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

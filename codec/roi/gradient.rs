@@ -36,7 +36,8 @@ impl<T: Element> GradientField<T> {
         self.wide_row(z, y, x0, len, &mut rows.raw, &mut rows.center)?;
         rows.sum.clear();
         for i in 0..len {
-            let along_x = square_slope(rows.center[i], rows.center[i + 1], rows.center[i + 2], self.steps.per_step(2, x0 + i));
+            let along_x =
+                square_slope(rows.center[i], rows.center[i + 1], rows.center[i + 2], self.steps.per_step(2, x0 + i));
             rows.sum.push(along_x);
         }
         for axis in [0, 1] {

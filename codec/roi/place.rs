@@ -110,3 +110,77 @@ impl RegionShape {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Control;
+    use crate::roi::Analysis;
+    use crate::volume::{Stats, Values, VecField, Volume};
+    use crate::{Region, ToleranceMap};
+    use std::sync::Arc;
+
+    const SPEC: &str = r#"
+        background = "loose"
+        tier = [{ name = "loose", tolerance.abs = 1.0 }, { name = "strict", tolerance.abs = 0.1 }]
+        [[region]]
+        tier = "strict"
+        shape.box = { lo = [0, 8, 40], hi = [8, 16, 48] }
+        [[region]]
+        tier = "strict"
+        shape.ellipsoid = { center = [20, 20, 20], radii = [4, 5, 6] }
+        [[region]]
+        tier = "strict"
+        shape.polygon = { axis = 1, points = [[24, 32], [24, 39], [31, 39]], from = 8, to = 12 }
+        [[region]]
+        tier = "strict"
+        shape.value = { min = 1e9 }
+    "#;
+
+    fn volume(n: [usize; 3]) -> Volume {
+        let shape = Shape::new(&n).unwrap();
+        let values = Values::F32(Arc::new(VecField::new((0..shape.len()).map(|i| i as f32).collect(), n)));
+        Volume { shape, values, meta: Default::default(), missing: Default::default() }
+    }
+
+    fn resolve(spec: &RoiSpec, volume: &Volume) -> (ToleranceMap, Vec<String>) {
+        let control = Control::default();
+        let stats = Stats::of(volume, &control).unwrap();
+        spec.resolve_told(&Analysis::new(volume.clone(), stats), &control).unwrap()
+    }
+
+    #[test]
+    fn regions_of_a_box_are_those_of_the_whole_volume() {
+        let (whole, spec) = (volume([32, 32, 48]), RoiSpec::parse(SPEC).unwrap());
+        let (map, told) = resolve(&spec, &whole);
+        assert_eq!(told.len(), 1);
+        assert!(
+            told[0].contains("region 4") && told[0].contains("line 13") && told[0].contains("no voxel"),
+            "{told:?}"
+        );
+        let region = Region { lo: [16, 8, 16], hi: [32, 32, 48] };
+        let (moved, outside) = spec.in_box(&region.lo, &Shape::new(&region.shape()).unwrap()).unwrap();
+        assert!(outside.len() == 1 && outside[0].contains("region 1"), "{outside:?}");
+        let part = resolve(&moved, &whole.cropped(&region).unwrap()).0;
+        let [nz, ny, nx] = part.blocks;
+        for (z, y, x) in (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| (z, y, x)))) {
+            let tier = |map: &ToleranceMap, [z, y, x]: [usize; 3]| {
+                map.tier_of_block[(z * map.blocks[1] + y) * map.blocks[2] + x]
+            };
+            assert_eq!(tier(&part, [z, y, x]), tier(&map, [z + 2, y + 1, x + 2]), "{z} {y} {x}");
+        }
+        assert!(part.tier_of_block.contains(&1) && part.tier_of_block.contains(&0));
+    }
+
+    #[test]
+    fn regions_that_are_cut_off_or_would_grow_into_a_box_are_told() {
+        let text = SPEC.replace("hi = [8, 16, 48] }", "hi = [8, 16, 49] }");
+        let told = resolve(&RoiSpec::parse(&text).unwrap(), &volume([32, 32, 48])).1;
+        assert!(told[0].contains("region 1 reaches beyond 32x32x48"), "{told:?}");
+        let text = SPEC.replace("hi = [8, 16, 48] }", "hi = [8, 16, 48] }\n        grow.voxels = 9");
+        let spec = RoiSpec::parse(&text).unwrap();
+        let shape = Shape::new(&[16, 32, 48]).unwrap();
+        assert!(spec.in_box(&[16, 0, 0], &shape).unwrap_err().to_string().contains("grows into it"));
+        assert_eq!(spec.in_box(&[20, 0, 0], &Shape::new(&[12, 32, 48]).unwrap()).unwrap().1.len(), 1);
+    }
+}

@@ -118,7 +118,8 @@ pub enum Grow {
     Blocks(i32),
 }
 
-/// Which voxels a region holds. Positions count voxels from 0, slowest axis first, one entry per axis of the volume.
+/// Which voxels a region holds. Positions count voxels of the file's volume from 0 (of a box of it too), slowest axis first, one entry
+/// per axis.
 /// Shapes by value hold no NaN, infinite or missing values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -237,7 +238,8 @@ impl RoiSpec {
     pub(super) fn tier_of(&self, name: &str) -> Result<usize> {
         self.tier_index(name).ok_or_else(|| {
             let names: Vec<_> = self.tiers.iter().map(|t| t.name.as_str()).collect();
-            Error::invalid(format!("there is no tier {}", shown(name))).remedy(format!("tiers are: {}", names.join(", ")))
+            Error::invalid(format!("there is no tier {}", shown(name)))
+                .remedy(format!("tiers are: {}", names.join(", ")))
         })
     }
 }

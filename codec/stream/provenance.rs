@@ -190,7 +190,11 @@ mod tests {
         let volume = Metadata {
             coordinates: vec![nodes, vec![], vec![]],
             axis_units: vec!["degrees_north".into(), String::new(), String::new()],
-            axis_attributes: vec![[("positive".to_owned(), "up".to_owned())].into(), Default::default(), Default::default()],
+            axis_attributes: vec![
+                [("positive".to_owned(), "up".to_owned())].into(),
+                Default::default(),
+                Default::default(),
+            ],
             ..Metadata::default()
         };
         let missing = Missing { patterns: vec![7], valid: Some([-0.1, f64::MAX]) };

@@ -176,6 +176,10 @@ fn some_left<L>(lists: Vec<L>, is_empty: impl Fn(&L) -> bool) -> Vec<L> {
 /// An opened file.
 pub trait Dataset: Send + Sync {
     fn variables(&self) -> &[VariableInfo];
+    /// The type of a variable that is there but not listed, since values of this type are not read.
+    fn unread_type(&self, _name: &str) -> Option<String> {
+        None
+    }
     /// Opens one volume; `step` indexes the leading axes of a series, flattened in C order.
     fn open(&self, variable: usize, step: usize) -> Result<Volume>;
 }

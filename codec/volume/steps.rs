@@ -41,10 +41,11 @@ impl NodeSteps {
             let per_step = 1.0 / self.spacing[axis];
             return [per_step, 0.5 * per_step, per_step];
         }
-        let between = |from: Option<usize>, to: usize| match from.and_then(|from| Some((nodes.get(from)?, nodes.get(to)?))) {
-            Some((from, to)) if from != to => 1.0 / (to - from).abs(),
-            _ => 0.0,
-        };
+        let between =
+            |from: Option<usize>, to: usize| match from.and_then(|from| Some((nodes.get(from)?, nodes.get(to)?))) {
+                Some((from, to)) if from != to => 1.0 / (to - from).abs(),
+                _ => 0.0,
+            };
         [between(at.checked_sub(1), at), between(at.checked_sub(1), at + 1), between(Some(at), at + 1)]
     }
 }

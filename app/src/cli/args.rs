@@ -113,6 +113,10 @@ pub fn open_source(name: &str, hints: &OpenHints) -> Result<Source> {
     let variable = match variable {
         None => None,
         Some(wanted) => Some(names.iter().position(|n| *n == wanted).ok_or_else(|| {
+            if let Some(stored) = dataset.unread_type(wanted) {
+                return Error::invalid(format!("{path}: {wanted} holds values of a type that is not read: {stored}"))
+                    .remedy("store them as 32-bit or 64-bit floats, or as integers");
+            }
             Error::invalid(format!("{path} has no variable {wanted}")).remedy(format!("it has {}", names.join(", ")))
         })?),
     };

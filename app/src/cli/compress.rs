@@ -88,7 +88,8 @@ impl Compress {
         let suspect = codes.settle(volume, &self.input.hints, session)?;
         let volume = &*volume;
         let carried = |roi| provenance(volume, roi);
-        let resolved = self.tolerance.resolve((volume, &self.input.corner()), &params, backend, None, &carried, session)?;
+        let resolved =
+            self.tolerance.resolve((volume, &self.input.corner()), &params, backend, None, &carried, session)?;
         session.note(&tiers_text(&resolved.map, &resolved.extent));
         let provenance = carried(resolved.roi.clone());
         let before = backend.kernel_ms();

@@ -34,7 +34,7 @@ enum RoiCommand {
 struct Map {
     #[command(flatten)]
     input: Input,
-    /// ROI spec, TOML or JSON
+    /// ROI spec, TOML or JSON; positions are those of the file, with --box too
     #[arg(long, value_name = "SPEC")]
     roi: PathBuf,
     /// File for the map (.npy, .nrrd, .vti, ...): absolute tolerances (f64; 0 lossless, inf ignore), one per block
@@ -52,7 +52,7 @@ struct Map {
 struct Preview {
     #[command(flatten)]
     input: Input,
-    /// ROI spec, TOML or JSON
+    /// ROI spec, TOML or JSON; positions are those of the file, with --box too
     #[arg(long, value_name = "SPEC")]
     roi: PathBuf,
     /// Picture to write
@@ -92,7 +92,8 @@ impl Map {
         }
         let extent = session.watch("range", |control| job::value_extent(&volume, control))?;
         let steps: Vec<Value> = levels.iter().map(level_json).collect();
-        let value = json!({ "map": self.output, "tiers": tiers_json(&map, &extent), "levels": steps, "remarks": remarks });
+        let value =
+            json!({ "map": self.output, "tiers": tiers_json(&map, &extent), "levels": steps, "remarks": remarks });
         session.print(&value, &levels_text(&levels[..told], levels.len() - told))
     }
 }

@@ -33,7 +33,7 @@ pub struct ToleranceArgs {
     /// Search for this compression ratio, all tiers scaled together
     #[arg(long, group = "goal", value_name = "RATIO", conflicts_with = "bound", value_parser = parse::goal)]
     ratio: Option<f64>,
-    /// Tiers and regions of interest (TOML or JSON; see `blockmgard schema`)
+    /// Tiers and regions of interest (TOML or JSON; see `blockmgard schema`); positions are those of the file, with --box too
     #[arg(long, value_name = "SPEC", conflicts_with = "bound")]
     roi: Option<PathBuf>,
 }
@@ -109,11 +109,8 @@ pub fn load_roi(path: &Path, (volume, corner): (&Volume, &[usize]), session: &Se
     let spec = RoiSpec::load(path)?;
     let stats = session.watch("statistics", |control| Stats::of(volume, control))?;
     let in_spec = |e: Error| e.in_file(path);
-    let (spec, mut remarks) = if corner.is_empty() {
-        (spec, Vec::new())
-    } else {
-        spec.in_box(corner, &volume.shape).map_err(in_spec)?
-    };
+    let (spec, mut remarks) =
+        if corner.is_empty() { (spec, Vec::new()) } else { spec.in_box(corner, &volume.shape).map_err(in_spec)? };
     let analysis = Analysis::new(volume.clone(), stats);
     let (map, told) = session.watch("regions", |control| spec.resolve_told(&analysis, control).map_err(in_spec))?;
     remarks.extend(told);

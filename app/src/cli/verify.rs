@@ -122,7 +122,11 @@ fn text(report: &Report) -> String {
             "{}: tolerance {:.6e}, {} values, largest error {:.6e} ({:.6} of it), PSNR {:.2} dB, {} violations",
             plain(&tier.name),
             tier.tau,
-            tier.values, tier.max_error, tier.max_error_over_tau, tier.psnr_db, tier.violations
+            tier.values,
+            tier.max_error,
+            tier.max_error_over_tau,
+            tier.psnr_db,
+            tier.violations
         );
     }
     out

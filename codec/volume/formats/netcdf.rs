@@ -143,6 +143,14 @@ impl Dataset for NcDataset {
         }
         Ok(volume)
     }
+    fn unread_type(&self, name: &str) -> Option<String> {
+        let file = hdf5_reader::Hdf5File::open(&self.source).ok()?;
+        Some(match file.dataset(&format!("/{name}")).ok()?.dtype() {
+            hdf5_reader::Datatype::FloatingPoint { size, .. } => format!("{}-bit floats", 8 * usize::from(*size)),
+            hdf5_reader::Datatype::Compound { .. } => "compounds".into(),
+            _ => "neither floats nor integers of 8 to 64 bits".into(),
+        })
+    }
 }
 
 impl NcDataset {
