@@ -5,7 +5,9 @@ use blockmgard::job::{compress_to_vec, decompress_volume, value_extent};
 use blockmgard::metrics::{Comparison, compare};
 use blockmgard::stream::{Archive, Provenance};
 use blockmgard::volume::write::{Payload, WriteFormat, write_file};
-use blockmgard::volume::{Dataset, Element, Metadata, OpenHints, SliceField, Values, Volume, open, suspect_missing};
+use blockmgard::volume::{
+    AxisAttributes, Dataset, Element, Metadata, OpenHints, SliceField, Values, Volume, open, suspect_missing,
+};
 use blockmgard::{Control, Mode, Params, Region, Shape, ToleranceMap, with_values};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -186,6 +188,8 @@ fn uneven_axes_come_back_where_the_format_holds_them() {
     let mut volume = volume_of::<f32>(&[4, 5, 6], Values::F32);
     volume.meta.coordinates = vec![vec![0.0, 10.0, 25.5, 1e3], vec![], vec![]];
     volume.meta.axis_units = vec!["m".into(), "degrees_north".into(), String::new()];
+    let said = |key: &str, text: &str| AxisAttributes::from([(key.to_owned(), text.to_owned())]);
+    volume.meta.axis_attributes = vec![said("calendar", "360_day"), said("axis", "Y"), said("positive", "up")];
     let box_of_it = Region { lo: [1, 0, 2], hi: [4, 5, 6] };
     let map = ToleranceMap::uniform(&volume.shape, 1e-3).unwrap();
     let provenance = Provenance { volume: volume.meta.clone(), ..Provenance::default() };
@@ -204,6 +208,7 @@ fn uneven_axes_come_back_where_the_format_holds_them() {
             assert_eq!(back.meta.coordinates, written.meta.coordinates, "{}", format.name());
             if format == WriteFormat::NetCdf {
                 assert_eq!(back.meta.axis_units, written.meta.axis_units);
+                assert_eq!(back.meta.axis_attributes, volume.meta.axis_attributes);
             }
             let noted = |n: &String| n.contains("not evenly spaced");
             assert!(dataset.variables()[v].notes.iter().any(noted));
@@ -239,6 +244,8 @@ fn values_outside_the_valid_range_are_missing_and_come_back_bit_for_bit() {
         assert_eq!(back.missing, opened.missing);
         let (before, after) = (bits_of(&volume), bits_of(&back));
         assert!((0..6000).all(|i| !land(i) || before[i] == after[i]));
+        let values = values_of(&back, &shape.region());
+        assert!((0..6000).all(|i| land(i) || (0.0..=100.0).contains(&values[i])), "what was valid is valid");
         let comparison = Comparison {
             original: &opened,
             reconstructed: &back,

@@ -97,7 +97,8 @@ fn decode_frame<T: Coded>(
     let common = region.intersect(&place);
     let local = |at: [usize; 3]| std::array::from_fn(|a| at[a] - place.lo[a]);
     let wanted = Region { lo: local(common.lo), hi: local(common.hi) };
-    let sink = FrameRegionSink { sink, special: frame.special::<T>()?, corner: place.lo, control };
+    let (special, limits) = (frame.special::<T>()?, frame.limits::<T>()?);
+    let sink = FrameRegionSink { sink, special, limits, corner: place.lo, control };
     // also where values are stored as they are: a damaged map is damage
     let (tolerance, params) = frame.coding()?;
     if frame.kind() == FrameKind::Plain {

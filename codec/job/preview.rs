@@ -1,6 +1,7 @@
 //! A coarse look at a stream that reads a small part of it.
 
 use super::dispatch::Coded;
+use super::sink::clamp;
 use crate::backend::FrameShape;
 use crate::backend::FrameSource;
 use crate::stream::{Archive, FrameKind, FrameReader};
@@ -156,8 +157,9 @@ fn hybrid_frame<T: Coded>(frame: &FrameReader) -> Result<Preview<T>> {
 const BLOCK: usize = 8;
 const COARSE_NODES: [usize; 5] = [0, 2, 4, 6, 7];
 
-/// Puts the special values among the nodes of a preview in their places.
+/// Brings the nodes of a preview into the valid range, and puts the special values among them in their places.
 fn put_special<T: Coded>(frame: &FrameReader, preview: &mut Preview<T>) -> Result<()> {
+    clamp(&mut preview.values, frame.limits()?);
     if let Some(special) = frame.special::<T>()? {
         let [_, ny, nx] = preview.n;
         for (i, value) in preview.values.iter_mut().enumerate() {

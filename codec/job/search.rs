@@ -4,6 +4,7 @@ use super::compress::{compress_into, value_extent};
 use super::decompress::{decode_box, slabs};
 use super::dispatch::Coded;
 use crate::backend::Backend;
+use crate::metrics::{psnr_db, square_scale};
 use crate::stream::{Archive, Extent, Output, Provenance};
 use crate::volume::{Field, Values, Volume};
 use crate::{Control, Error, Params, Result, ToleranceMap};
@@ -211,16 +212,17 @@ impl Trial<'_> {
             compress_into(volume, &map, self.params, self.backend, file, provenance, self.control)?
         };
         let archive = Archive::from_file(&file)?;
-        let range = self.extent.get_or_insert_with(|| archive.extent()).range();
+        let extent = *self.extent.get_or_insert_with(|| archive.extent());
+        let scale = square_scale(extent.range());
         let sum = match &volume.values {
-            Values::F32(field) => self.squared_error(&**field, &archive)?,
-            Values::F64(field) => self.squared_error(&**field, &archive)?,
+            Values::F32(field) => self.squared_error(&**field, &archive, scale)?,
+            Values::F64(field) => self.squared_error(&**field, &archive, scale)?,
         };
         let rmse = (sum.0 / sum.1.max(1) as f64).sqrt();
-        Ok(if rmse == 0.0 { f64::INFINITY } else { 20.0 * (range / rmse).log10() })
+        Ok(psnr_db(if extent.is_empty() { 0.0 } else { extent.max * scale - extent.min * scale }, rmse))
     }
-    /// Sum of squared errors and number of ordinary values.
-    fn squared_error<T: Coded>(&self, field: &dyn Field<T>, archive: &Archive) -> Result<(f64, u64)> {
+    /// Sum of squares of errors times `scale`, and number of ordinary values.
+    fn squared_error<T: Coded>(&self, field: &dyn Field<T>, archive: &Archive, scale: f64) -> Result<(f64, u64)> {
         let mut total = (0.0, 0);
         for slab in slabs(archive, &self.volume.shape.region(), Some(SLAB_BYTES)) {
             let decoded = decode_box::<T>(archive, &slab, self.backend, self.control)?;
@@ -230,17 +232,17 @@ impl Trial<'_> {
             let parts: Vec<(f64, u64)> = original
                 .par_chunks(1 << 16)
                 .zip(decoded.par_chunks(1 << 16))
-                .map(|(u, v)| u.iter().zip(v).fold((0.0, 0), |sum, (u, v)| self.add(sum, *u, *v)))
+                .map(|(u, v)| u.iter().zip(v).fold((0.0, 0), |sum, (u, v)| self.add(sum, *u, *v, scale)))
                 .collect();
             total = parts.iter().fold(total, |a, b| (a.0 + b.0, a.1 + b.1));
         }
         Ok(total)
     }
-    fn add<T: Coded>(&self, sum: (f64, u64), u: T, v: T) -> (f64, u64) {
+    fn add<T: Coded>(&self, sum: (f64, u64), u: T, v: T, scale: f64) -> (f64, u64) {
         if !u.is_finite() || self.volume.missing.holds(u) {
             return sum;
         }
-        let error = u.to_f64() - v.to_f64();
+        let error = u.to_f64() * scale - v.to_f64() * scale;
         (sum.0 + error * error, sum.1 + 1)
     }
 }

@@ -61,10 +61,26 @@ impl<T: Element> RegionSink<T> for MemorySink<'_, T> {
     }
 }
 
-/// Takes the boxes of one frame: puts special values back, moves the box to its place in the volume, counts progress.
+/// Brings values into the limits: never farther from the original, which lies inside.
+pub fn clamp<T: Element>(values: &mut [T], limits: Option<[T; 2]>) {
+    let Some([lo, hi]) = limits else { return };
+    for v in values {
+        *v = if *v < lo {
+            lo
+        } else if *v > hi {
+            hi
+        } else {
+            *v
+        };
+    }
+}
+
+/// Takes the boxes of one frame: brings values into the valid range, puts special values back, moves the box to its place in the volume, counts progress.
 pub struct FrameRegionSink<'a, T: Element> {
     pub sink: &'a dyn RegionSink<T>,
     pub special: Option<Special<T>>,
+    /// See [`crate::stream::FrameReader::limits`].
+    pub limits: Option<[T; 2]>,
     /// Corner of the frame in the volume.
     pub corner: [usize; 3],
     pub control: &'a Control,
@@ -74,13 +90,15 @@ impl<T: Element> RegionSink<T> for FrameRegionSink<'_, T> {
     fn put(&self, region: &Region, values: &[T]) -> Result<()> {
         let moved = |at: [usize; 3]| std::array::from_fn(|a| at[a] + self.corner[a]);
         let place = Region { lo: moved(region.lo), hi: moved(region.hi) };
-        match &self.special {
-            None => self.sink.put(&place, values)?,
-            Some(special) => {
-                let mut values = values.to_vec();
+        if self.special.is_none() && self.limits.is_none() {
+            self.sink.put(&place, values)?;
+        } else {
+            let mut values = values.to_vec();
+            clamp(&mut values, self.limits);
+            if let Some(special) = &self.special {
                 special.restore(region, &mut values);
-                self.sink.put(&place, &values)?;
             }
+            self.sink.put(&place, &values)?;
         }
         self.control.advance(values.len() as u64 * T::BYTES as u64);
         Ok(())

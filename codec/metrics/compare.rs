@@ -50,17 +50,42 @@ fn compare_fields<T: Element>(
     v: &dyn Field<T>,
     control: &Control,
 ) -> Result<Report> {
-    let units = Units::new(u.extents());
     control.begin((job.original.shape.len() * T::BYTES) as u64);
-    let mut total = Partial { sums: Sums::new(&job.tolerance.tiers), lags: Default::default() };
+    let mut total = pass(job, u, v, 1.0, control)?;
+    let scale = total.sums.needed_scale();
+    if scale != 1.0 {
+        total = pass(job, u, v, scale, control)?;
+    }
+    u.check()?;
+    v.check()?;
+    let ssim = match job.original.shape.rank {
+        1 => None,
+        _ => Some(ssim_slice(job.original, job.reconstructed, 0, u.extents()[0] / 2)?),
+    };
+    let mut report = total.into_report(job, T::BYTES);
+    report.ssim = ssim;
+    Ok(report)
+}
+
+/// One pass over all values, with errors times `scale` in the sums.
+fn pass<T: Element>(
+    job: &Comparison,
+    u: &dyn Field<T>,
+    v: &dyn Field<T>,
+    scale: f64,
+    control: &Control,
+) -> Result<Partial> {
+    let units = Units::new(u.extents());
+    let empty = || Partial { sums: Sums::new(&job.tolerance.tiers, scale), lags: Default::default() };
+    let mut total = empty();
     for first in (0..units.count()).step_by(BATCH) {
         let batch = (first..(first + BATCH).min(units.count())).into_par_iter();
         let parts: Vec<Partial> = batch
             .map_init(
-                || Rows::new(u, v, job),
+                || Rows::new(u, v, job, scale),
                 |rows, unit| {
                     control.check()?;
-                    let mut part = Partial { sums: Sums::new(&job.tolerance.tiers), lags: Default::default() };
+                    let mut part = empty();
                     for segment in units.rows(unit) {
                         rows.add(segment, &mut part)?;
                         control.advance((segment.len * T::BYTES) as u64);
@@ -75,15 +100,7 @@ fn compare_fields<T: Element>(
             total.lags.iter_mut().zip(&part.lags).for_each(|(a, b)| a.join(b));
         }
     }
-    u.check()?;
-    v.check()?;
-    let ssim = match job.original.shape.rank {
-        1 => None,
-        _ => Some(ssim_slice(job.original, job.reconstructed, 0, u.extents()[0] / 2)?),
-    };
-    let mut report = total.into_report(job, T::BYTES);
-    report.ssim = ssim;
-    Ok(report)
+    Ok(total)
 }
 
 struct Partial {
@@ -96,6 +113,7 @@ struct Rows<'a, T: Element> {
     readers: [RowReader<'a, T>; 2],
     job: &'a Comparison<'a>,
     valid: Validity<'a>,
+    scale: f64,
     errors: Vec<f64>,
     /// The segment that `errors` belongs to.
     errors_at: Option<Segment>,
@@ -103,10 +121,10 @@ struct Rows<'a, T: Element> {
 }
 
 impl<'a, T: Element> Rows<'a, T> {
-    fn new(u: &'a dyn Field<T>, v: &'a dyn Field<T>, job: &'a Comparison<'a>) -> Self {
+    fn new(u: &'a dyn Field<T>, v: &'a dyn Field<T>, job: &'a Comparison<'a>, scale: f64) -> Self {
         let readers = [RowReader::new(u), RowReader::new(v)];
         let valid = Validity::new(&job.original.missing);
-        Self { readers, job, valid, errors: Vec::new(), errors_at: None, before: Vec::new() }
+        Self { readers, job, valid, scale, errors: Vec::new(), errors_at: None, before: Vec::new() }
     }
     fn add(&mut self, s: Segment, part: &mut Partial) -> Result<()> {
         if s.y > 0 {
@@ -141,7 +159,10 @@ impl<'a, T: Element> Rows<'a, T> {
         let [u, v] = &mut self.readers;
         let (u, v) = (u.read(s)?, v.read(s)?);
         self.before.clear();
-        let error = |(u, v): (&T, &T)| if self.valid.is_valid(*u) { v.to_f64() - u.to_f64() } else { f64::NAN };
+        let error = |(u, v): (&T, &T)| match self.valid.is_valid(*u) {
+            true => v.to_f64() * self.scale - u.to_f64() * self.scale,
+            false => f64::NAN,
+        };
         self.before.extend(u.iter().zip(v).map(error));
         Ok(())
     }
@@ -166,7 +187,8 @@ impl Partial {
         let Partial { sums, lags } = self;
         let tiers = &job.tolerance.tiers;
         let (valid, rmse) = sums.rmse(|_| true);
-        let range = sums.range();
+        // Ratios of scaled figures are those of the figures.
+        let (range, scaled_range, scale) = (sums.range(), sums.scaled_range(), sums.scale);
         let background = job.background.or_else(|| loosest(job.tolerance));
         let (roi_values, roi_rmse) = sums.rmse(|i| Some(i) != background);
         let sum = sums.tiers.iter().map(|t| t.sum).sum::<f64>() / valid.max(1) as f64;
@@ -188,15 +210,15 @@ impl Partial {
             max_error_over_tau: nearest.map_or(0.0, over_tau),
             worst_at: nearest.filter(|i| over_tau(*i) > 0.0).and_then(|i| sums.tiers[i].max_error_at),
             range,
-            rmse,
-            nrmse: if rmse == 0.0 { 0.0 } else { rmse / range },
-            psnr_db: psnr_db(range, rmse),
-            roi_psnr_db: (roi_values > 0 && tiers.len() > 1).then(|| psnr_db(range, roi_rmse)),
+            rmse: rmse / scale,
+            nrmse: if rmse == 0.0 { 0.0 } else { rmse / scaled_range },
+            psnr_db: psnr_db(scaled_range, rmse),
+            roi_psnr_db: (roi_values > 0 && tiers.len() > 1).then(|| psnr_db(scaled_range, roi_rmse)),
             bit_rate: job.compressed_bytes.map(|b| 8.0 * b as f64 / count as f64),
             ratio: job.compressed_bytes.map(|b| (count * value_bytes as u64) as f64 / b as f64),
             autocorrelation: lags[3 - rank..].iter().map(|l| l.correlation(variance)).collect(),
             ssim: None,
-            tiers: sums.tiers.into_iter().zip(tiers).map(|(s, t)| s.report(t, range)).collect(),
+            tiers: sums.tiers.into_iter().zip(tiers).map(|(s, t)| s.report(t, scaled_range, scale)).collect(),
         }
     }
 }

@@ -15,6 +15,7 @@ pub use exact::{exact_difference, keeps};
 pub(crate) use report::psnr_db;
 pub use report::{Report, TierReport};
 pub use ssim::{SliceSsim, ssim_slice, ssim_volume};
+pub(crate) use sums::square_scale;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,6 @@
-//! Structural similarity as QCAT computes it: windows of 7 nodes a side, 2 apart, each with the range of its own original values.
+//! Structural similarity as QCAT computes it: windows of 7 nodes a side, 2 apart, each with the range of its own original values;
+//! a window whose original is constant takes that of all original values compared, as SSIM is defined with one range for an image, and so
+//! that no figure depends on the units.
 
 use crate::volume::{Field, Validity, Values, Volume};
 use crate::{Control, Element, Error, Region, Result};
@@ -57,6 +59,7 @@ fn mean_ssim<T: Element>(
     region: Region,
     control: &Control,
 ) -> Result<f64> {
+    let range = range_of(u, valid, region)?;
     let n = region.shape();
     let side = n.map(|n| n.min(WINDOW));
     let starts = |a: usize| (0..=n[a] - side[a]).step_by(STRIDE);
@@ -75,7 +78,7 @@ fn mean_ssim<T: Element>(
             let (mut sum, mut windows) = (0.0, 0);
             for (y, x) in starts(1).flat_map(|y| starts(2).map(move |x| (y, x))) {
                 let pairs = window(&a, &b, valid, slab.shape(), [y, x], side);
-                if let Some(value) = window_ssim(pairs) {
+                if let Some(value) = window_ssim(pairs, range) {
                     (sum, windows) = (sum + value, windows + 1);
                 }
             }
@@ -84,6 +87,21 @@ fn mean_ssim<T: Element>(
         .collect::<Result<_>>()?;
     let (sum, windows) = slabs.iter().fold((0.0, 0), |t, s| (t.0 + s.0, t.1 + s.1));
     Ok(if windows == 0 { 1.0 } else { sum / windows as f64 })
+}
+
+/// Half of max - min of the valid values (the whole may exceed f64): where all are the same half their magnitude, since there is no other
+/// measure of what an error means.
+fn range_of<T: Element>(u: &dyn Field<T>, valid: Validity, region: Region) -> Result<f64> {
+    let rows = (region.lo[0]..region.hi[0]).flat_map(|z| (region.lo[1]..region.hi[1]).map(move |y| (z, y)));
+    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+    let mut row = vec![T::ZERO; region.hi[2] - region.lo[2]];
+    for (z, y) in rows {
+        u.read_row(z, y, region.lo[2], &mut row)?;
+        for v in row.iter().filter(|v| valid.is_valid(**v)).map(|v| v.to_f64()) {
+            (min, max) = (min.min(v), max.max(v));
+        }
+    }
+    Ok(if max > min { 0.5 * max - 0.5 * min } else { 0.5 * max.abs() })
 }
 
 /// The usable pairs of values of one window.
@@ -100,16 +118,19 @@ fn window<'a, T: Element>(
     pairs.filter(move |(u, v)| valid.is_valid(**u) && v.is_finite()).map(|(u, v)| (u.to_f64(), v.to_f64()))
 }
 
-fn window_ssim(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<f64> {
-    let largest = pairs.clone().fold(0.0f64, |m, (u, v)| m.max(u.abs()).max(v.abs()));
+/// `half_range` is that of [`range_of`].
+fn window_ssim(pairs: impl Iterator<Item = (f64, f64)> + Clone, half_range: f64) -> Option<f64> {
+    let (mut largest, mut min, mut max) = (0.0f64, f64::INFINITY, f64::NEG_INFINITY);
+    for (u, v) in pairs.clone() {
+        (largest, min, max) = (largest.max(u.abs()).max(v.abs()), min.min(u), max.max(u));
+    }
+    let largest = if max > min { largest } else { largest.max(half_range) };
     // Squares of very large or small values would leave the range of f64.
     let scale = if (1e-100..1e100).contains(&largest) || largest == 0.0 { 1.0 } else { largest };
     let pairs = pairs.map(|(u, v)| (u / scale, v / scale));
     let (mut count, mut sum_u, mut sum_v) = (0.0, 0.0, 0.0);
-    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
     for (u, v) in pairs.clone() {
         (count, sum_u, sum_v) = (count + 1.0, sum_u + u, sum_v + v);
-        (min, max) = (min.min(u), max.max(u));
     }
     if count == 0.0 {
         return None;
@@ -121,7 +142,11 @@ fn window_ssim(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<f64> {
         (var_u, var_v, cov) = (var_u + du * du, var_v + dv * dv, cov + du * dv);
     }
     let (var_u, var_v, cov) = (var_u / count, var_v / count, cov / count);
-    let range = if max > min { max - min } else { 1.0 };
+    let range = if max > min { max / scale - min / scale } else { 2.0 * (half_range / scale) };
+    if range == 0.0 {
+        // All originals are 0: only zeros are like them.
+        return Some(if largest == 0.0 { 1.0 } else { 0.0 });
+    }
     let (c1, c2) = ((K1 * range).powi(2), (K2 * range).powi(2));
     let deviations = var_u.sqrt() * var_v.sqrt();
     let luminance = (2.0 * mean_u * mean_v + c1) / (mean_u * mean_u + mean_v * mean_v + c1);

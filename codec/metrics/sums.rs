@@ -8,11 +8,25 @@ use crate::{Element, Tier};
 /// Intervals of an error histogram.
 pub(super) const BINS: usize = 100;
 
+/// Squares of errors within these magnitudes leave the range of f64 at neither end.
+const SQUARED: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
+
+/// The power of two that brings `size` near 1 before it is squared; 1 where that is not needed, and for 0.
+pub(crate) fn square_scale(size: f64) -> f64 {
+    if size == 0.0 || size.is_nan() || SQUARED.contains(&size) {
+        return 1.0;
+    }
+    // Twice the largest f64 is what a difference can be; the power is one of f64 in any case.
+    let size = size.min(f64::MAX);
+    2f64.powi((-(size.log2().round() as i32)).clamp(-1022, 1022))
+}
+
 /// Sums over the values of one tier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TierSums {
     pub values: u64,
     pub violations: u64,
+    /// Of errors times [`Sums::scale`], as `squares`.
     pub sum: f64,
     pub squares: f64,
     pub max_error: f64,
@@ -24,6 +38,8 @@ pub(super) struct TierSums {
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
     pub tiers: Vec<TierSums>,
+    /// A power of two that errors are multiplied by before they are squared.
+    pub scale: f64,
     pub special: u64,
     pub special_changed: u64,
     pub min: f64,
@@ -31,19 +47,20 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub fn new(tiers: &[Tier]) -> Self {
+    pub fn new(tiers: &[Tier], scale: f64) -> Self {
         let bounded = |t: &Tier| t.tau > 0.0 && t.tau.is_finite();
         let empty =
             |t: &Tier| TierSums { histogram: vec![0; if bounded(t) { BINS } else { 0 }], ..TierSums::default() };
         Self {
             tiers: tiers.iter().map(empty).collect(),
+            scale,
             special: 0,
             special_changed: 0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
         }
     }
-    /// Adds values `(z, y, x ..)` that all belong to one tier; writes v - u into `errors`, NaN where u is special.
+    /// Adds values `(z, y, x ..)` that all belong to one tier; writes v - u, scaled, into `errors`, NaN where u is special.
     pub fn add<T: Element>(
         &mut self,
         tier: usize,
@@ -54,7 +71,7 @@ impl Sums {
         errors: &mut [f64],
     ) {
         let sums = &mut self.tiers[tier];
-        let scale = BINS as f64 / (2.0 * tau);
+        let (bins, scale) = (BINS as f64 / (2.0 * tau), self.scale);
         for (i, ((&u, &v), error)) in u.iter().zip(v).zip(errors.iter_mut()).enumerate() {
             let same_bits = u.to_bits64() == v.to_bits64();
             if !valid.is_valid(u) {
@@ -65,12 +82,14 @@ impl Sums {
             }
             let (u, v) = (u.to_f64(), v.to_f64());
             let e = v - u;
-            *error = e;
+            // The difference of two large values may exceed f64, but not that of scaled ones.
+            let scaled = if scale == 1.0 { e } else { v * scale - u * scale };
+            *error = scaled;
             self.min = self.min.min(u);
             self.max = self.max.max(u);
             sums.values += 1;
-            sums.sum += e;
-            sums.squares += e * e;
+            sums.sum += scaled;
+            sums.squares += scaled * scaled;
             // A reconstruction that is NaN is infinitely far away.
             let size = if e.is_nan() { f64::INFINITY } else { e.abs() };
             if size > sums.max_error {
@@ -78,7 +97,7 @@ impl Sums {
             }
             sums.violations += if tau == 0.0 { !same_bits } else { !keeps(u, v, tau) } as u64;
             if !sums.histogram.is_empty() {
-                let bin = ((e + tau) * scale) as usize;
+                let bin = ((e + tau) * bins) as usize;
                 sums.histogram[bin.min(BINS - 1)] += 1;
             }
         }
@@ -104,7 +123,20 @@ impl Sums {
     pub fn range(&self) -> f64 {
         (self.max - self.min).clamp(0.0, f64::MAX)
     }
-    /// Number of values and RMSE over the tiers that `pick` leaves.
+    /// The range times [`Sums::scale`], which may exceed f64 itself.
+    pub fn scaled_range(&self) -> f64 {
+        if self.scale == 1.0 { self.range() } else { (self.max * self.scale - self.min * self.scale).max(0.0) }
+    }
+    /// The scale that the squares of these errors need.
+    pub fn needed_scale(&self) -> f64 {
+        let largest = self.tiers.iter().map(|t| t.max_error).fold(0.0, f64::max);
+        match largest.is_finite() {
+            true => square_scale(largest),
+            // A difference beyond f64, or a reconstruction that is no number.
+            false => square_scale(if self.range() > *SQUARED.end() { f64::MAX } else { 0.0 }),
+        }
+    }
+    /// Number of values and RMSE, times [`Sums::scale`], over the tiers that `pick` leaves.
     pub fn rmse(&self, pick: impl Fn(usize) -> bool) -> (u64, f64) {
         let picked = || self.tiers.iter().enumerate().filter(|(i, _)| pick(*i)).map(|(_, t)| t);
         let values = picked().map(|t| t.values).sum::<u64>();
@@ -124,7 +156,8 @@ impl TierSums {
     pub fn over_tau(&self, tau: f64) -> f64 {
         if tau > 0.0 && tau.is_finite() { self.max_error / tau } else { 0.0 }
     }
-    pub fn report(self, tier: &Tier, range: f64) -> TierReport {
+    /// `scale` is [`Sums::scale`], `range` the range times it.
+    pub fn report(self, tier: &Tier, range: f64, scale: f64) -> TierReport {
         let rmse = rmse(self.squares, self.values);
         TierReport {
             name: tier.name.clone(),
@@ -134,7 +167,7 @@ impl TierSums {
             max_error: self.max_error,
             max_error_at: self.max_error_at,
             max_error_over_tau: self.over_tau(tier.tau),
-            rmse,
+            rmse: rmse / scale,
             psnr_db: psnr_db(range, rmse),
             histogram: self.histogram,
         }

@@ -52,6 +52,35 @@ fn a_miss_that_rounding_hides_is_a_violation() {
 }
 
 #[test]
+fn figures_at_the_ends_of_f64_are_those_of_the_same_values_in_the_middle() {
+    let (u, v) = ([-1.75, 0.5, 1.75, 0.25, -0.5, 1.0], [-1.5, 0.75, 1.75, 0.25, 0.75, 0.5]);
+    let of = |power: i32| {
+        let scaled = |w: &[f64]| w.iter().map(|w| w * 2f64.powi(power)).collect();
+        let (a, b) = (volume64(&[2, 3], scaled(&u)), volume64(&[2, 3], scaled(&v)));
+        report(&a, &b, &uniform(&a, 2f64.powi(power)))
+    };
+    let middle = of(0);
+    assert!(middle.psnr_db.is_finite() && middle.rmse > 0.0);
+    for power in [-1020, -600, 600, 1020, 1023] {
+        let r = of(power);
+        assert!((r.psnr_db - middle.psnr_db).abs() < 1e-9, "{power}: {} dB", r.psnr_db);
+        assert!((r.tiers[0].psnr_db - middle.psnr_db).abs() < 1e-9 && (r.nrmse - middle.nrmse).abs() < 1e-12);
+        assert!((r.rmse / 2f64.powi(power) - middle.rmse).abs() < 1e-12 * middle.rmse);
+        assert!(r.autocorrelation.iter().zip(&middle.autocorrelation).all(|(a, b)| (a - b).abs() < 1e-9));
+    }
+    // the difference of two values beyond f64
+    let (a, b) = (volume64(&[2], vec![-f64::MAX, f64::MAX]), volume64(&[2], vec![f64::MAX, f64::MAX]));
+    let r = report(&a, &b, &uniform(&a, 1.0));
+    assert!((r.psnr_db - 10.0 * 2f64.log10()).abs() < 1e-9, "{} dB", r.psnr_db);
+    // a reconstruction that is no number, in another tier than an ordinary one
+    let (a, b) = (volume64(&[16], vec![1.0; 16]), volume64(&[16], [vec![f64::NAN; 8], vec![0.5; 8]].concat()));
+    let mut map = uniform(&a, 1.0);
+    map.tiers.push(Tier { name: "other".into(), tau: 2.0 });
+    map.tier_of_block[1] = 1;
+    assert_eq!(report(&a, &b, &map).tiers[1].rmse, 0.5);
+}
+
+#[test]
 fn special_values_must_keep_their_bits() {
     let nan = f32::from_bits(0x7fc0_1234);
     let mut a = volume32(&[6], vec![nan, f32::INFINITY, -999.0, 1.0, 2.0, 3.0]);
@@ -148,6 +177,24 @@ fn ssim_of_one_window_by_hand() {
     assert!((ssim_volume(&a, &b, &Control::default()).unwrap() - expected).abs() < 1e-12);
     assert_eq!(ssim_slice(&a, &a, 1, 1).unwrap().value, 1.0);
     assert!(ssim_slice(&a, &b, 0, 1).is_err());
+}
+
+#[test]
+fn ssim_does_not_depend_on_the_units() {
+    // Windows over the left half have a constant original.
+    let original = |i: usize| if i % 24 < 12 { 3.0 } else { (i % 7) as f64 };
+    let of = |power: i32| {
+        let values = |off: f64| (0..480).map(|i| (original(i) + off * (i % 3) as f64) * 2f64.powi(power)).collect();
+        ssim_slice(&volume64(&[20, 24], values(0.0)), &volume64(&[20, 24], values(0.01)), 0, 0).unwrap().value
+    };
+    assert!(of(0) > 0.5 && of(0) < 1.0);
+    for power in [-900, -40, 40, 900] {
+        assert!((of(power) - of(0)).abs() < 1e-9, "{power}: {} {}", of(power), of(0));
+    }
+    let all = |v: f64| volume64(&[9, 9], vec![v; 81]);
+    let of = |a: f64, b: f64| ssim_slice(&all(a), &all(b), 0, 0).unwrap().value;
+    assert_eq!((of(0.0, 0.0), of(0.0, 1e-200), of(5.0, 5.0)), (1.0, 0.0, 1.0));
+    assert!(of(1.0, 1.5) < 1.0 && (of(1.0, 1.5) - of(1e9, 1.5e9)).abs() < 1e-12);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::gradient::GradientField;
 use super::ranges::BlockRanges;
 use super::select::{ScalarSelector, Selector, Test};
-use crate::volume::{Field, Missing, Stats, Validity, Values, Volume};
+use crate::volume::{Field, Missing, NodeSteps, Stats, Validity, Values, Volume};
 use crate::{Control, Element, Result};
 use std::sync::{Arc, OnceLock};
 
@@ -44,7 +44,7 @@ impl Analysis {
     pub fn stats(&self) -> &Stats {
         self.values.stats()
     }
-    /// Statistics of the gradient magnitude, in units of the values over units of the spacing (voxels, when there is none).
+    /// Statistics of the gradient magnitude, in units of the values over units of the axes (nodes, where an axis has neither spacing nor coordinates).
     pub fn gradient_stats(&self, control: &Control) -> Result<&Stats> {
         Ok(self.gradient(control)?.stats())
     }
@@ -62,22 +62,15 @@ impl Analysis {
     }
     fn gradient(&self, control: &Control) -> Result<&Scalars> {
         if self.gradient.get().is_none() {
-            let spacing = self.spacing();
+            let steps = &NodeSteps::of(&self.volume.meta, self.volume.shape.n);
             let made = match &self.values {
-                Scalars::F32(s) => Scalars::F32(s.gradient(spacing, control)?),
-                Scalars::F64(s) => Scalars::F64(s.gradient(spacing, control)?),
+                Scalars::F32(s) => Scalars::F32(s.gradient(steps, control)?),
+                Scalars::F64(s) => Scalars::F64(s.gradient(steps, control)?),
             };
             // Of two threads that both computed it, one wins; the results are the same.
             let _ = self.gradient.set(made);
         }
         Ok(self.gradient.get().expect("set above"))
-    }
-    fn spacing(&self) -> [f64; 3] {
-        let mut all = [1.0; 3];
-        if let Some(given) = self.volume.meta.spacing.as_ref().filter(|s| s.len() <= 3) {
-            all[3 - given.len()..].copy_from_slice(given);
-        }
-        all.map(|s| if s.is_finite() && s != 0.0 { s.abs() } else { 1.0 })
     }
 }
 
@@ -109,8 +102,8 @@ impl<T: Element> Scalar<T> {
         }
         Ok(self.ranges.get().expect("set above").clone())
     }
-    fn gradient(&self, spacing: [f64; 3], control: &Control) -> Result<Scalar<T>> {
-        let field = GradientField { field: self.field.clone(), missing: self.missing.clone(), spacing };
+    fn gradient(&self, steps: &NodeSteps, control: &Control) -> Result<Scalar<T>> {
+        let field = GradientField { field: self.field.clone(), missing: self.missing.clone(), steps: steps.clone() };
         let stats = Stats::of_field(&field, Validity::new(&Missing::default()), control)?;
         Ok(Scalar { field: Arc::new(field), missing: Missing::default(), stats, ranges: OnceLock::new() })
     }

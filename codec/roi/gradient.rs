@@ -1,16 +1,15 @@
 //! Gradient magnitude of a volume, computed as its rows are read.
 
-use crate::volume::{Field, Missing, Validity};
+use crate::volume::{Field, Missing, NodeSteps, Validity};
 use crate::{Element, Result};
 use std::sync::Arc;
 
-/// |grad u| by central differences over the spacing of the nodes, one-sided at the edges and beside values that are not
+/// |grad u| by central differences over the distances of the nodes, one-sided at the edges and beside values that are not
 /// valid. NaN where the value itself is not valid. Axes of one node do not count.
 pub(super) struct GradientField<T: Element> {
     pub field: Arc<dyn Field<T>>,
     pub missing: Missing,
-    /// Distance between nodes, all three axes.
-    pub spacing: [f64; 3],
+    pub steps: NodeSteps,
 }
 
 /// Values per piece of a row: five of them stay in the cache.
@@ -34,11 +33,11 @@ impl<T: Element> GradientField<T> {
     fn piece(&self, [z, y, x0]: [usize; 3], rows: &mut Rows<T>, out: &mut [T]) -> Result<()> {
         let n = self.field.extents();
         let len = out.len();
-        let per_step = self.spacing.map(|s| 1.0 / s);
         self.wide_row(z, y, x0, len, &mut rows.raw, &mut rows.center)?;
         rows.sum.clear();
         for i in 0..len {
-            let along_x = square_slope(rows.center[i], rows.center[i + 1], rows.center[i + 2], per_step[2]);
+            let along_x =
+                square_slope(rows.center[i], rows.center[i + 1], rows.center[i + 2], self.steps.per_step(2, x0 + i));
             rows.sum.push(along_x);
         }
         for axis in [0, 1] {
@@ -52,8 +51,9 @@ impl<T: Element> GradientField<T> {
                     row.resize(len + 2, f64::NAN);
                 }
             }
+            let per_step = self.steps.per_step(axis, at);
             for i in 0..len {
-                rows.sum[i] += square_slope(rows.before[i + 1], rows.center[i + 1], rows.after[i + 1], per_step[axis]);
+                rows.sum[i] += square_slope(rows.before[i + 1], rows.center[i + 1], rows.after[i + 1], per_step);
             }
         }
         for (i, o) in out.iter_mut().enumerate() {
@@ -72,14 +72,13 @@ struct Rows<T> {
     sum: Vec<f64>,
 }
 
-/// Square of the slope in the middle of three values, of which NaN ones are not there; `per_step` is 1 / spacing.
+/// Square of the slope in the middle of three values, of which NaN ones are not there; see [`NodeSteps::per_step`].
 #[inline(always)]
-fn square_slope(before: f64, here: f64, after: f64, per_step: f64) -> f64 {
-    let (lo, left) = if before.is_nan() { (here, 0.0) } else { (before, 0.5) };
-    let (hi, right) = if after.is_nan() { (here, 0.0) } else { (after, 0.5) };
-    // Two neighbours are two steps apart, one is one step away, and none means no slope.
-    let share = if left + right == 1.0 { 0.5 } else { 1.0 };
-    let slope = (hi - lo) * (share * per_step);
+fn square_slope(before: f64, here: f64, after: f64, [left, both, right]: [f64; 3]) -> f64 {
+    let (lo, lone) = if before.is_nan() { (here, right) } else { (before, left) };
+    let hi = if after.is_nan() { here } else { after };
+    // Without any neighbour the difference is 0.
+    let slope = (hi - lo) * if before.is_nan() | after.is_nan() { lone } else { both };
     slope * slope
 }
 
@@ -106,7 +105,7 @@ mod tests {
         let g = GradientField {
             field: Arc::new(VecField::new(data, n)) as Arc<dyn Field<f64>>,
             missing: Default::default(),
-            spacing,
+            steps: NodeSteps::even(spacing),
         };
         g.read_region(&crate::Region { lo: [0; 3], hi: n }, &mut out).unwrap();
         out
@@ -121,6 +120,22 @@ mod tests {
         }
         let g = gradient(data, n, [0.5, 2.0, 1.0]);
         assert!(g.iter().all(|g| (g - 7.0).abs() < 1e-9), "{:?}", &g[..4]);
+    }
+
+    #[test]
+    fn a_linear_field_on_uneven_nodes_has_its_slope_everywhere() {
+        let (n, nodes) = ([2, 5, 3], [0.0, 0.5, 2.0, 7.0, 7.5]);
+        let value = |i: usize| 3.0 * (i / 15) as f64 + 2.0 * nodes[i / 3 % 5] + 4.0 * (i % 3) as f64 * 1.5;
+        let meta = crate::volume::Metadata {
+            spacing: Some(vec![1.0, 1.0, 1.5]),
+            coordinates: vec![vec![], nodes.to_vec(), vec![]],
+            ..Default::default()
+        };
+        let field: Arc<dyn Field<f64>> = Arc::new(VecField::new((0..30).map(value).collect(), n));
+        let g = GradientField { field, missing: Default::default(), steps: NodeSteps::of(&meta, n) };
+        let mut out = vec![0.0; 30];
+        g.read_region(&crate::Region { lo: [0; 3], hi: n }, &mut out).unwrap();
+        assert!(out.iter().all(|g| (g - 29f64.sqrt()).abs() < 1e-12), "{out:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod color;
 mod geometry;
 mod gradient;
 mod parse;
+mod place;
 mod propagate;
 mod ranges;
 mod region;

@@ -1,11 +1,14 @@
 //! Reading and writing specs as TOML or JSON, with errors that name the line.
 
-use super::spec::{Grow, Interval, RegionShape, RegionSpec, RoiSpec, Tolerance};
+use super::spec::{Grow, Interval, RegionShape, RegionSpec, RoiSpec, Tolerance, shown};
 use crate::{Error, Result};
 use std::path::Path;
 
 /// A larger spec file is something else.
 const MAX_BYTES: u64 = 64 << 20;
+
+/// Characters of the longest name.
+const MOST_NAME: usize = 200;
 
 /// Farthest a region may grow or shrink.
 const MAX_GROW: u32 = 4096;
@@ -64,6 +67,7 @@ impl RoiSpec {
             return Err(("tier", 0, e.remedy(remedy)));
         }
         for (i, tier) in self.tiers.iter().enumerate() {
+            check_name("tier", &tier.name).map_err(|e| ("tier", i, e))?;
             let first = self.tier_index(&tier.name);
             if tier.name.is_empty() || first != Some(i) {
                 let e = Error::invalid(format!("tier name \"{}\" is empty or used twice", tier.name));
@@ -73,6 +77,7 @@ impl RoiSpec {
         }
         self.tier_of(&self.background).map_err(|e| ("background", 0, e))?;
         for (i, region) in self.regions.iter().enumerate() {
+            check_name("region", &region.name).map_err(|e| ("region", i, e))?;
             let checked = self.tier_of(&region.tier).and_then(|_| check_region(region));
             checked.map_err(|mut e| {
                 e.message = format!("{}: {}", self.region_title(i), e.message);
@@ -81,6 +86,20 @@ impl RoiSpec {
         }
         Ok(())
     }
+}
+
+/// Names stand in tables and messages, on one line.
+fn check_name(what: &str, name: &str) -> Result<()> {
+    let count = name.chars().count();
+    if count > MOST_NAME {
+        return Err(Error::invalid(format!("{what} name {} has {count} characters", shown(name)))
+            .remedy(format!("a name has at most {MOST_NAME}")));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(Error::invalid(format!("{what} name {} holds a control character", shown(name)))
+            .remedy("write names on one line, without tabs"));
+    }
+    Ok(())
 }
 
 fn check_tolerance(name: &str, tolerance: Tolerance) -> Result<()> {

@@ -26,11 +26,17 @@ impl RoiSpec {
     }
     /// As [`RoiSpec::resolve`], for callers that keep an [`Analysis`] between edits.
     pub fn resolve_with(&self, analysis: &Analysis, control: &Control) -> Result<ToleranceMap> {
+        Ok(self.resolve_told(analysis, control)?.0)
+    }
+    /// As [`RoiSpec::resolve_with`]; also says which regions hold no voxel, and which reach beyond the volume.
+    pub fn resolve_told(&self, analysis: &Analysis, control: &Control) -> Result<(ToleranceMap, Vec<String>)> {
         self.check()?;
         let regions = self.resolve_regions(analysis, control)?;
         let background = self.tier_of(&self.background)?;
         let parts: Vec<Part> = regions.iter().map(|r| (r.tier, &r.mask, &r.blocks)).collect();
-        compose(self.resolve_tiers(analysis.stats()), background, &analysis.volume().shape, &parts)
+        let shape = &analysis.volume().shape;
+        let map = compose(self.resolve_tiers(analysis.stats()), background, shape, &parts)?;
+        Ok((map, self.remarks(&regions, shape)))
     }
     /// All enabled regions bound to a volume.
     pub fn resolve_regions<'a>(&'a self, analysis: &Analysis, control: &Control) -> Result<Vec<ResolvedRegion<'a>>> {

@@ -100,6 +100,15 @@ fn is_true(v: &bool) -> bool {
     *v
 }
 
+/// A name as messages show it: on one line, and not all of a very long one.
+pub(super) fn shown(name: &str) -> String {
+    const MOST: usize = 60;
+    match name.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{:?}...", &name[..end]),
+        None => format!("{name:?}"),
+    }
+}
+
 /// By how much a region grows (positive) or shrinks (negative), along every axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -109,7 +118,8 @@ pub enum Grow {
     Blocks(i32),
 }
 
-/// Which voxels a region holds. Positions count voxels from 0, slowest axis first, one entry per axis of the volume.
+/// Which voxels a region holds. Positions count voxels of the file's volume from 0 (of a box of it too), slowest axis first, one entry
+/// per axis.
 /// Shapes by value hold no NaN, infinite or missing values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -120,7 +130,8 @@ pub enum RegionShape {
     Percentile(Interval),
     /// Values in a part of the value range: 0 is the smallest, 1 the largest (the paper's "lowest 15 %" is `max = 0.15`).
     Fraction(Interval),
-    /// Gradient magnitude from `min` to `max`, by central differences over the spacing of the nodes.
+    /// Gradient magnitude from `min` to `max`, by central differences over the spacing of the nodes, or their coordinates where an axis is uneven; an
+    /// axis that has neither counts its nodes.
     Gradient(Interval),
     /// Gradient magnitude between two of its percentiles, 0 to 100.
     #[serde(rename = "gradient_percentile")]
@@ -227,7 +238,8 @@ impl RoiSpec {
     pub(super) fn tier_of(&self, name: &str) -> Result<usize> {
         self.tier_index(name).ok_or_else(|| {
             let names: Vec<_> = self.tiers.iter().map(|t| t.name.as_str()).collect();
-            Error::invalid(format!("there is no tier \"{name}\"")).remedy(format!("tiers are: {}", names.join(", ")))
+            Error::invalid(format!("there is no tier {}", shown(name)))
+                .remedy(format!("tiers are: {}", names.join(", ")))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Where a volume came from and how its stream was asked for: JSON, compressed.
 
 use super::header::Header;
-use crate::volume::{DType, Metadata, Missing};
+use crate::volume::{AxisAttributes, DType, Metadata, Missing};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -58,14 +58,38 @@ struct WrittenVolume<'a> {
     coordinates: &'a [Vec<f64>],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     axis_units: &'a [String],
+    #[serde(skip_serializing_if = "<[AxisAttributes]>::is_empty")]
+    axis_attributes: &'a [AxisAttributes],
 }
 
 impl<'a> Written<'a> {
     fn of(p: &'a Provenance) -> Self {
-        let Metadata { source, variable, long_name, units, axes, spacing, origin, step, coordinates, axis_units } =
-            &p.volume;
-        let volume =
-            WrittenVolume { source, variable, long_name, units, axes, spacing, origin, step, coordinates, axis_units };
+        let Metadata {
+            source,
+            variable,
+            long_name,
+            units,
+            axes,
+            spacing,
+            origin,
+            step,
+            coordinates,
+            axis_units,
+            axis_attributes,
+        } = &p.volume;
+        let volume = WrittenVolume {
+            source,
+            variable,
+            long_name,
+            units,
+            axes,
+            spacing,
+            origin,
+            step,
+            coordinates,
+            axis_units,
+            axis_attributes,
+        };
         Self { writer: &p.writer, command: &p.command, volume, roi: &p.roi, missing: &p.missing }
     }
 }
@@ -166,6 +190,11 @@ mod tests {
         let volume = Metadata {
             coordinates: vec![nodes, vec![], vec![]],
             axis_units: vec!["degrees_north".into(), String::new(), String::new()],
+            axis_attributes: vec![
+                [("positive".to_owned(), "up".to_owned())].into(),
+                Default::default(),
+                Default::default(),
+            ],
             ..Metadata::default()
         };
         let missing = Missing { patterns: vec![7], valid: Some([-0.1, f64::MAX]) };

@@ -10,11 +10,12 @@ use super::provenance::Provenance;
 use super::special::Special;
 use super::{END_MARK, MAGIC, VERSION};
 use crate::backend::FrameSource;
-use crate::volume::FileMap;
+use crate::volume::{FileMap, Missing};
 use crate::{Element, Error, ErrorKind, Params, Region, Result, ToleranceMap};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 enum Bytes {
     Mapped(FileMap),
@@ -30,6 +31,8 @@ pub struct Archive {
     /// Where each frame's parts begin.
     starts: Vec<usize>,
     provenance: Range<usize>,
+    /// Read from the provenance when it is first asked for.
+    missing: OnceLock<Missing>,
     /// Of the file, where it was opened by its name.
     path: Option<PathBuf>,
 }
@@ -94,7 +97,7 @@ impl Archive {
         if position != directory.start as u64 {
             return Err(Error::corrupt("the directory lists fewer bytes than the stream holds"));
         }
-        Ok(Self { bytes, header, frames, entries, starts, provenance, path: None })
+        Ok(Self { bytes, header, frames, entries, starts, provenance, missing: OnceLock::new(), path: None })
     }
     fn all(&self) -> &[u8] {
         match &self.bytes {
@@ -131,6 +134,14 @@ impl Archive {
     }
     pub fn provenance(&self) -> Result<Provenance> {
         Provenance::decode(&self.all()[self.provenance.clone()], &self.header).map_err(|e| self.named(e))
+    }
+    /// Which values of the volume are missing.
+    fn missing(&self) -> Result<&Missing> {
+        if self.missing.get().is_none() {
+            // Of two threads that both read it, one wins; what they read is the same.
+            let _ = self.missing.set(self.provenance()?.missing);
+        }
+        Ok(self.missing.get().expect("set above"))
     }
     /// The parts of frame `index`.
     pub fn frame(&self, index: usize) -> FrameReader<'_> {
@@ -287,6 +298,11 @@ impl<'a> FrameReader<'a> {
     /// The special values, when the frame has any.
     pub fn special<T: Element>(&self) -> Result<Option<Special<T>>> {
         self.special_bytes()?.map(|bytes| Special::decode(bytes, self.region().shape())).transpose()
+    }
+    /// What ordinary values are brought into, since all of the original's lay there: decoded ones beyond it would count as missing.
+    /// `None` where there is no valid range, and for a frame that holds its values, missing ones too, as they are.
+    pub fn limits<T: Element>(&self) -> Result<Option<[T; 2]>> {
+        if self.kind() == FrameKind::Plain { Ok(None) } else { Ok(self.archive.missing()?.limits()) }
     }
     fn special_bytes(&self) -> Result<Option<&'a [u8]>> {
         self.entry().special.map(|part| self.part(self.special_at, part, "special part")).transpose()

@@ -3,6 +3,7 @@
 use super::{DType, Field, Missing, Shape, StoredType, missing_bits};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The values of a volume, wherever they live (memory, a memory map, a file read on demand).
@@ -32,6 +33,12 @@ macro_rules! with_values {
     };
 }
 
+/// What else a file says of the coordinates along one axis, in the words of the CF conventions: see [`AXIS_ATTRIBUTES`].
+pub type AxisAttributes = BTreeMap<String, String>;
+
+/// The attributes of coordinates that are kept, besides their units: without the calendar a time is another time.
+pub const AXIS_ATTRIBUTES: [&str; 5] = ["axis", "calendar", "long_name", "positive", "standard_name"];
+
 /// Names, units and geometry that travel with a volume and are written back on export.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -58,6 +65,9 @@ pub struct Metadata {
     /// Units of the axes, one word per axis (empty where there is none); no words at all when no axis has any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub axis_units: Vec<String>,
+    /// One map per axis; none at all when no axis has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub axis_attributes: Vec<AxisAttributes>,
 }
 
 /// One volume ready to look at or to compress.
@@ -96,6 +106,9 @@ pub struct VariableInfo {
     /// As [`Metadata::axis_units`], over all extents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub axis_units: Vec<String>,
+    /// As [`Metadata::axis_attributes`], over all extents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub axis_attributes: Vec<AxisAttributes>,
     /// What a reader should know, such as a conversion that is not exact.
     pub notes: Vec<String>,
 }
@@ -144,21 +157,29 @@ impl VariableInfo {
                 spacing: self.spacing.as_ref().map(|s| s[lead..].to_vec()),
                 origin: self.origin.as_ref().map(|s| s[lead..].to_vec()),
                 step: (lead > 0).then_some(step),
-                coordinates: some_left(self.coordinates.iter().skip(lead).cloned().collect()),
-                axis_units: some_left(self.axis_units.iter().skip(lead).cloned().collect()),
+                coordinates: some_left(self.coordinates.iter().skip(lead).cloned().collect(), Vec::is_empty),
+                axis_units: some_left(self.axis_units.iter().skip(lead).cloned().collect(), String::is_empty),
+                axis_attributes: some_left(
+                    self.axis_attributes.iter().skip(lead).cloned().collect(),
+                    AxisAttributes::is_empty,
+                ),
             },
         })
     }
 }
 
 /// Lists of which at least one says something, or none.
-fn some_left<L: AsRef<[T]>, T>(lists: Vec<L>) -> Vec<L> {
-    if lists.iter().all(|l| l.as_ref().is_empty()) { Vec::new() } else { lists }
+fn some_left<L>(lists: Vec<L>, is_empty: impl Fn(&L) -> bool) -> Vec<L> {
+    if lists.iter().all(is_empty) { Vec::new() } else { lists }
 }
 
 /// An opened file.
 pub trait Dataset: Send + Sync {
     fn variables(&self) -> &[VariableInfo];
+    /// The type of a variable that is there but not listed, since values of this type are not read.
+    fn unread_type(&self, _name: &str) -> Option<String> {
+        None
+    }
     /// Opens one volume; `step` indexes the leading axes of a series, flattened in C order.
     fn open(&self, variable: usize, step: usize) -> Result<Volume>;
 }

@@ -75,6 +75,8 @@ pub trait Element:
     fn from_bits64(bits: u64) -> Self;
     /// The largest value not above `v` (finite `v` >= 0), so that a bound never grows in conversion.
     fn from_f64_down(v: f64) -> Self;
+    /// The smallest value not below `v` (no NaN).
+    fn from_f64_up(v: f64) -> Self;
 }
 
 macro_rules! element {
@@ -135,6 +137,10 @@ macro_rules! element {
                 } else {
                     r
                 }
+            }
+            fn from_f64_up(v: f64) -> Self {
+                let r = v as $t;
+                if (r as f64) < v { r.next_up() } else { r }
             }
         }
     };

@@ -41,6 +41,7 @@ impl Format for Npy {
             origin: None,
             coordinates: Vec::new(),
             axis_units: Vec::new(),
+            axis_attributes: Vec::new(),
             notes: header.stored.conversion_note().into_iter().collect(),
         };
         let array = MappedArray {

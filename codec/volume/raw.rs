@@ -77,6 +77,7 @@ fn describe(
         origin: side.origin,
         coordinates: Vec::new(),
         axis_units: Vec::new(),
+        axis_attributes: Vec::new(),
         notes: stored.conversion_note().into_iter().collect(),
     })
 }

@@ -113,6 +113,10 @@ pub fn open_source(name: &str, hints: &OpenHints) -> Result<Source> {
     let variable = match variable {
         None => None,
         Some(wanted) => Some(names.iter().position(|n| *n == wanted).ok_or_else(|| {
+            if let Some(stored) = dataset.unread_type(wanted) {
+                return Error::invalid(format!("{path}: {wanted} holds values of a type that is not read: {stored}"))
+                    .remedy("store them as 32-bit or 64-bit floats, or as integers");
+            }
             Error::invalid(format!("{path} has no variable {wanted}")).remedy(format!("it has {}", names.join(", ")))
         })?),
     };
@@ -158,6 +162,10 @@ impl Input {
                 .remedy("pick one with --index, or compress them with --all"))?;
         }
         self.open_step(source, variable, self.index.unwrap_or(0))
+    }
+    /// First node per axis of the box that was asked for; empty without one.
+    pub fn corner(&self) -> Vec<usize> {
+        self.region.as_deref().map(parse::corner).unwrap_or_default()
     }
     /// A step of a variable, or the box of it that was asked for.
     pub fn open_step(&self, source: &Source, variable: usize, step: usize) -> Result<Volume> {

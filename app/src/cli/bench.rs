@@ -122,7 +122,7 @@ impl FileBench {
         let (params, backend) = (self.codec.params()?, &*opened.backend);
         session.note(&format!("{}\n{}", describe(&volume), opened.describe()));
         let resolved = self.tolerance.resolve(
-            &volume,
+            (&volume, &[]),
             &params,
             backend,
             Some(DEFAULT_REL),

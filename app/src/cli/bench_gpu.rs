@@ -63,8 +63,14 @@ impl BenchGpu {
         let volume = self.source.volume()?;
         let params = self.codec.params()?;
         session.note(&describe(&volume));
-        let resolved =
-            self.tolerance.resolve(&volume, &params, &Cpu, Some(DEFAULT_REL), &|_| Provenance::default(), session)?;
+        let resolved = self.tolerance.resolve(
+            (&volume, &[]),
+            &params,
+            &Cpu,
+            Some(DEFAULT_REL),
+            &|_| Provenance::default(),
+            session,
+        )?;
         session.note(&tiers_text(&resolved.map, &resolved.extent));
         let (n, map, runs) = (volume.shape.n, &resolved.map, self.runs as usize);
         let values = Finite::read(&volume)?;

@@ -110,7 +110,7 @@ impl Codec {
         other_mode || self.local_levels.is_some() || self.global_levels.is_some()
     }
     /// Options given that the chosen mode does not know.
-    pub fn unused(&self) -> Option<String> {
+    pub fn unused(&self) -> Option<Error> {
         let hybrid = matches!(self.mode, Some(ModeArg::Hybrid));
         let of_hybrid = [
             ("-L", self.local_levels.is_some()),
@@ -127,7 +127,10 @@ impl Codec {
         ];
         let (strange, other) = if hybrid { (&of_pyramid[..], "pyramid") } else { (&of_hybrid[..], "hybrid") };
         let names: Vec<&str> = strange.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
-        (!names.is_empty()).then(|| format!("{} changes nothing without --mode {other}", names.join(", ")))
+        (!names.is_empty()).then(|| {
+            Error::invalid(format!("{} changes nothing without --mode {other}", names.join(", ")))
+                .remedy(format!("add --mode {other}, or leave it out"))
+        })
     }
     pub fn params(&self) -> Result<Params> {
         let mode = |m| match m {

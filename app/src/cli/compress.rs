@@ -12,7 +12,7 @@ use blockmgard::backend::Backend;
 use blockmgard::job::tune::Choice;
 use blockmgard::job::{self, Report};
 use blockmgard::stream::Provenance;
-use blockmgard::volume::{DType, Volume};
+use blockmgard::volume::{DType, StoredType, VariableInfo, Volume};
 use blockmgard::{Error, Params};
 use clap::{Args, Parser};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Compress {
     pub fn run(&self, session: &Session) -> Result<()> {
         // A time budget is kept by the hybrid mode.
         if let Some(unused) = self.codec.unused().filter(|_| self.budget_ms.is_none()) {
-            session.warn(&unused);
+            return Err(unused.into());
         }
         let source = self.input.source()?;
         let variable = source.chosen()?;
@@ -59,14 +59,14 @@ impl Compress {
         let mut codes = Codes::default();
         if !self.all {
             let mut volume = self.input.step_of(&source, variable)?;
-            let (value, text) = self.one(&mut volume, &self.output, &mut codes, session)?;
+            let (value, text) = self.one((info, &mut volume), &self.output, &mut codes, session)?;
             return session.print(&value, &text);
         }
         let mut values = Vec::new();
         for step in 0..info.steps() {
             let out = step_path(&self.output, step);
             let mut volume = self.input.open_step(&source, variable, step)?;
-            let (value, text) = self.one(&mut volume, &out, &mut codes, session)?;
+            let (value, text) = self.one((info, &mut volume), &out, &mut codes, session)?;
             if !session.json {
                 session.print(&value, &format!("{text}\n"))?;
             }
@@ -74,7 +74,13 @@ impl Compress {
         }
         if session.json { session.print(&Value::Array(values), "") } else { Ok(()) }
     }
-    fn one(&self, volume: &mut Volume, out: &Path, codes: &mut Codes, session: &Session) -> Result<(Value, String)> {
+    fn one(
+        &self,
+        (info, volume): (&VariableInfo, &mut Volume),
+        out: &Path,
+        codes: &mut Codes,
+        session: &Session,
+    ) -> Result<(Value, String)> {
         let opened = self.device.open()?;
         let backend = &*opened.backend;
         let (params, choice) = self.within_budget(volume, self.params(volume)?, backend)?;
@@ -82,15 +88,20 @@ impl Compress {
         let suspect = codes.settle(volume, &self.input.hints, session)?;
         let volume = &*volume;
         let carried = |roi| provenance(volume, roi);
-        let resolved = self.tolerance.resolve(volume, &params, backend, None, &carried, session)?;
+        let resolved =
+            self.tolerance.resolve((volume, &self.input.corner()), &params, backend, None, &carried, session)?;
         session.note(&tiers_text(&resolved.map, &resolved.extent));
         let provenance = carried(resolved.roi.clone());
         let before = backend.kernel_ms();
         let report = session.watch("compress", |control| {
             job::compress(volume, &resolved.map, &params, backend, out, &provenance, control)
         })?;
-        let (mut value, mut text) = (value(volume, &params, &resolved, &report, out), text(&resolved, &report, out));
+        let of_stored = of_stored(info, volume, &report);
+        let mut value = value(volume, &params, &resolved, &report, out);
+        let mut text = text(&resolved, &report, of_stored, out);
         value["suspected_missing"] = json!(suspect);
+        value["ratio_of_stored"] = json!(of_stored.map(|(_, ratio)| ratio));
+        value["remarks"] = json!(resolved.remarks);
         if let Some(choice) = choice {
             // on a device, nothing is measured of a frame that is left to the CPU
             let in_kernels = backend.kernel_ms().zip(before).map(|(after, before)| after - before);
@@ -144,6 +155,11 @@ fn step_path(out: &Path, step: usize) -> PathBuf {
     out.with_file_name(format!("{stem}_{step:04}{ending}"))
 }
 
+/// Whether a shell takes a character as it is.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "-_./:,=+@%^".contains(c)
+}
+
 /// The words of a command that decide what is in the stream. Where it is written and what runs it are left out, so
 /// that the same input and settings give the same bytes on every device and under every name.
 fn deciding_words(words: impl Iterator<Item = String>) -> Vec<String> {
@@ -154,22 +170,31 @@ fn deciding_words(words: impl Iterator<Item = String>) -> Vec<String> {
             "-o" | "--output" | "--device" | "--threads" => drop(words.next()),
             "--json" => {}
             w if ["--output=", "--device=", "--threads="].iter().any(|p| w.starts_with(p)) => {}
-            w if w.contains(' ') => kept.push(format!("'{w}'")),
-            _ => kept.push(word),
+            w if w.chars().all(is_plain) && !w.is_empty() => kept.push(word),
+            w => kept.push(format!("'{}'", w.replace('\'', r"'\''"))),
         }
     }
     kept
 }
 
-/// The words of a command as [`deciding_words`] wrote them.
+/// The words of a command as [`deciding_words`] wrote them: a quoted part ends at the next quote, and outside of one a backslash
+/// stands before a quote that is meant.
 fn words_of(command: &str) -> Vec<String> {
-    let quoted = command.split('\'').enumerate();
-    quoted
-        .flat_map(|(i, part)| match i % 2 {
-            0 => part.split_whitespace().map(str::to_owned).collect(),
-            _ => vec![part.to_owned()],
-        })
-        .collect()
+    let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+    let mut letters = command.chars();
+    while let Some(c) = letters.next() {
+        match c {
+            '\'' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            '\\' if !quoted => word.get_or_insert_default().extend(letters.next()),
+            c if c.is_whitespace() && !quoted => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 /// What a stream was made of, by the command that its provenance names; `None` where that is no command of `compress`.
@@ -227,10 +252,21 @@ fn value(volume: &Volume, params: &Params, resolved: &Resolved, report: &Report,
     })
 }
 
-fn text(resolved: &Resolved, report: &Report, out: &Path) -> String {
+/// The type of the values in the file and the ratio against them, where they are narrower than the floats that they are read as.
+fn of_stored(info: &VariableInfo, volume: &Volume, report: &Report) -> Option<(StoredType, f64)> {
+    let stored: StoredType = info.stored.split([' ', ',']).next()?.parse().ok()?;
+    let share = stored.bytes() as f64 / volume.values.dtype().bytes() as f64;
+    (share < 1.0).then_some((stored, report.ratio * share))
+}
+
+fn text(resolved: &Resolved, report: &Report, of_stored: Option<(StoredType, f64)>, out: &Path) -> String {
+    let against = of_stored.map_or(String::new(), |(stored, ratio)| {
+        let floats = (report.ratio / ratio).round() as usize * 8 * stored.bytes();
+        format!(" of {floats}-bit floats ({ratio:.2} of the file's {}-bit values)", 8 * stored.bytes())
+    });
     let found = resolved.found.as_ref().map_or(String::new(), |f| format!("{}\n", f.1));
     format!(
-        "{found}{}: {} bytes, ratio {:.2}, {:.3} bits a value, {:.2} s, {:.3} GB/s end to end, {:.3} GB/s in the codec",
+        "{found}{}: {} bytes, ratio {:.2}{against}, {:.3} bits a value, {:.2} s, {:.3} GB/s end to end, {:.3} GB/s in the codec",
         out.display(),
         report.compressed_bytes,
         report.ratio,
@@ -243,7 +279,7 @@ fn text(resolved: &Resolved, report: &Report, out: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::deciding_words;
+    use super::{deciding_words, words_of};
 
     #[test]
     fn device_and_output_leave_no_trace_in_the_stream() {
@@ -251,5 +287,14 @@ mod tests {
         let made = words("compress|a b.f32|-o|x.bmg|--rel|1e-4|--device|cuda|--threads=2|--json");
         assert_eq!(made, "compress 'a b.f32' --rel 1e-4");
         assert_eq!(made, words("compress|a b.f32|--output=y.bmg|--rel|1e-4"));
+    }
+
+    #[test]
+    fn a_command_comes_back_word_by_word() {
+        for words in [["it's a file.f32", "''"], ["a b", r"c\d"], ["$x;y", "*"], ["T:Pressure", "64x64"], ["", "ü"]] {
+            let written = deciding_words(words.iter().map(|w| (*w).to_owned())).join(" ");
+            assert_eq!(words_of(&written), words, "{written}");
+        }
+        assert_eq!(deciding_words(["it's".to_owned()].into_iter()), [r"'it'\''s'"]);
     }
 }

@@ -71,6 +71,12 @@ pub fn region(text: &str, shape: &Shape) -> Result<Region> {
     Ok(region)
 }
 
+/// The first node per axis of a box that [`region`] understood.
+pub fn corner(text: &str) -> Vec<usize> {
+    let first = |part: &str| part.split(':').next().and_then(|lo| lo.trim().parse().ok()).unwrap_or(0);
+    text.split(',').map(first).collect()
+}
+
 /// A tolerance: 0 is lossless, `inf` no bound at all.
 pub fn tolerance(text: &str) -> Result<f64> {
     let text = text.trim();
@@ -126,6 +132,7 @@ mod tests {
     fn boxes_name_axes_slowest_first_and_bad_ones_are_refused() {
         let shape = Shape::new(&[91, 50]).unwrap();
         assert_eq!(region("10:20,:", &shape).unwrap(), Region { lo: [0, 10, 0], hi: [1, 20, 50] });
+        assert_eq!((corner("10:20,:"), corner(" 5 ,40:")), (vec![10, 0], vec![5, 40]));
         assert_eq!(region("5,40:", &shape).unwrap(), Region { lo: [0, 5, 40], hi: [1, 6, 50] });
         for bad in ["", "1:2", "1:2,3:4,5:6", "5:5,:", "9:3,:", "0:92,:", "a:b,:", "91,:", "-1:2,:"] {
             assert!(region(bad, &shape).is_err(), "{bad}");

@@ -4,10 +4,10 @@ use super::args::Input;
 use super::parse;
 use super::picture::{self, Canvas};
 use super::progress::Session;
-use super::tolerance::{load_roi, tiers_json};
+use super::text::plain;
+use super::tolerance::{Loaded, load_roi, tiers_json};
 use anyhow::Result;
 use blockmgard::job;
-use blockmgard::roi::RoiSpec;
 use blockmgard::volume::Volume;
 use blockmgard::volume::write::{Payload, WriteFormat, write_file};
 use blockmgard::{Error, ToleranceMap};
@@ -34,7 +34,7 @@ enum RoiCommand {
 struct Map {
     #[command(flatten)]
     input: Input,
-    /// ROI spec, TOML or JSON
+    /// ROI spec, TOML or JSON; positions are those of the file, with --box too
     #[arg(long, value_name = "SPEC")]
     roi: PathBuf,
     /// File for the map (.npy, .nrrd, .vti, ...): absolute tolerances (f64; 0 lossless, inf ignore), one per block
@@ -52,7 +52,7 @@ struct Map {
 struct Preview {
     #[command(flatten)]
     input: Input,
-    /// ROI spec, TOML or JSON
+    /// ROI spec, TOML or JSON; positions are those of the file, with --box too
     #[arg(long, value_name = "SPEC")]
     roi: PathBuf,
     /// Picture to write
@@ -75,15 +75,15 @@ impl Roi {
     }
 }
 
-fn resolve(input: &Input, roi: &Path, session: &Session) -> Result<(Volume, RoiSpec, ToleranceMap)> {
+fn resolve(input: &Input, roi: &Path, session: &Session) -> Result<(Volume, Loaded)> {
     let volume = input.volume()?;
-    let (spec, map) = load_roi(roi, &volume, session)?;
-    Ok((volume, spec, map))
+    let loaded = load_roi(roi, (&volume, &input.corner()), session)?;
+    Ok((volume, loaded))
 }
 
 impl Map {
     fn run(&self, session: &Session) -> Result<()> {
-        let (volume, _, map) = resolve(&self.input, &self.roi, session)?;
+        let (volume, Loaded { map, remarks, .. }) = resolve(&self.input, &self.roi, session)?;
         let levels = map.propagated(usize::from(self.local_levels.max(self.level)));
         let told = settled(&levels);
         if let Some(out) = &self.output {
@@ -92,7 +92,8 @@ impl Map {
         }
         let extent = session.watch("range", |control| job::value_extent(&volume, control))?;
         let steps: Vec<Value> = levels.iter().map(level_json).collect();
-        let value = json!({ "map": self.output, "tiers": tiers_json(&map, &extent), "levels": steps });
+        let value =
+            json!({ "map": self.output, "tiers": tiers_json(&map, &extent), "levels": steps, "remarks": remarks });
         session.print(&value, &levels_text(&levels[..told], levels.len() - told))
     }
 }
@@ -112,13 +113,14 @@ fn settled(levels: &[ToleranceMap]) -> usize {
 /// One row a tier, one column a level; `more` steps after them change nothing.
 fn levels_text(levels: &[ToleranceMap], more: usize) -> String {
     let tiers = &levels[0].tiers;
-    let width = tiers.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).max(10);
+    let names: Vec<String> = tiers.iter().map(|t| plain(&t.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(10);
     let mut out = format!("{:width$}  {:>12}", "blocks of", "tolerance");
     for level in 0..levels.len() {
         let _ = write!(out, "  {:>18}", if level == 0 { "finest".into() } else { format!("after step {level}") });
     }
     for (index, tier) in tiers.iter().enumerate() {
-        let _ = write!(out, "\n{:width$}  {:>12.4e}", tier.name, tier.tau);
+        let _ = write!(out, "\n{:width$}  {:>12.4e}", names[index], tier.tau);
         for map in levels {
             let (count, total) = (map.blocks_per_tier()[index], map.tier_of_block.len());
             let _ = write!(out, "  {count:>9} ({:>4.1} %)", 100.0 * count as f64 / total as f64);
@@ -136,7 +138,7 @@ fn levels_text(levels: &[ToleranceMap], more: usize) -> String {
 
 impl Preview {
     fn run(&self, session: &Session) -> Result<()> {
-        let (volume, spec, map) = resolve(&self.input, &self.roi, session)?;
+        let (volume, Loaded { spec, map, .. }) = resolve(&self.input, &self.roi, session)?;
         let slice = picture::Slice::new(&volume.shape, self.axis, self.slice)?;
         let values = slice.read(&volume)?;
         let colors: Vec<[u8; 3]> = (0..map.tiers.len()).map(|i| spec.tier_color(i).0).collect();

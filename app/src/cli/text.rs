@@ -20,6 +20,17 @@ fn trimmed(text: &str) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text.to_owned() }
 }
 
+/// A name that someone else gave: without control characters, and not longer than a table bears.
+pub fn plain(name: &str) -> String {
+    const MOST: usize = 200;
+    let seen = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut plain: String = name.chars().take(MOST).map(seen).collect();
+    if name.chars().nth(MOST).is_some() {
+        plain.push_str("...");
+    }
+    plain
+}
+
 /// Several numbers, separated by commas.
 pub fn numbers(values: &[f64]) -> String {
     values.iter().map(|v| number(*v)).collect::<Vec<_>>().join(", ")

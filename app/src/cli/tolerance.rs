@@ -2,11 +2,11 @@
 
 use super::parse;
 use super::progress::Session;
-use super::text::number;
+use super::text::{number, plain};
 use anyhow::Result;
 use blockmgard::backend::Backend;
 use blockmgard::job::{self, Goal};
-use blockmgard::roi::RoiSpec;
+use blockmgard::roi::{Analysis, RoiSpec};
 use blockmgard::stream::{Extent, Provenance};
 use blockmgard::volume::{Stats, Volume};
 use blockmgard::{Error, Params, ToleranceMap};
@@ -33,7 +33,7 @@ pub struct ToleranceArgs {
     /// Search for this compression ratio, all tiers scaled together
     #[arg(long, group = "goal", value_name = "RATIO", conflicts_with = "bound", value_parser = parse::goal)]
     ratio: Option<f64>,
-    /// Tiers and regions of interest (TOML or JSON; see `blockmgard schema`)
+    /// Tiers and regions of interest (TOML or JSON; see `blockmgard schema`); positions are those of the file, with --box too
     #[arg(long, value_name = "SPEC", conflicts_with = "bound")]
     roi: Option<PathBuf>,
 }
@@ -46,14 +46,16 @@ pub struct Resolved {
     pub roi: Option<Value>,
     /// What a search found: (JSON, sentence).
     pub found: Option<(Value, String)>,
+    /// What was told of the regions.
+    pub remarks: Vec<String>,
 }
 
 impl ToleranceArgs {
     /// Without any of the arguments, `default_rel` holds (a command without a default refuses). `carried` says what the stream
-    /// will carry beside the values, given the ROI spec: a searched ratio counts it.
+    /// will carry beside the values, given the ROI spec: a searched ratio counts it. `corner`: see [`load_roi`].
     pub fn resolve(
         &self,
-        volume: &Volume,
+        (volume, corner): (&Volume, &[usize]),
         params: &Params,
         backend: &dyn Backend,
         default_rel: Option<f64>,
@@ -63,10 +65,11 @@ impl ToleranceArgs {
         let extent = session.watch("range", |control| job::value_extent(volume, control))?;
         let goal = self.psnr.map(Goal::Psnr).or(self.ratio.map(Goal::Ratio));
         let uniform = self.uniform(&extent).or(default_rel.map(|rel| rel * extent.max_abs()));
-        let spec = self.roi.as_ref().map(|path| load_roi(path, volume, session)).transpose()?;
-        let roi = spec.as_ref().map(|(spec, _)| serde_json::to_value(spec)).transpose()?;
+        let spec = self.roi.as_ref().map(|path| load_roi(path, (volume, corner), session)).transpose()?;
+        let roi = spec.as_ref().map(|loaded| serde_json::to_value(&loaded.spec)).transpose()?;
+        let remarks = spec.as_ref().map_or_else(Vec::new, |loaded| loaded.remarks.clone());
         let map = match (spec, uniform, goal) {
-            (Some((_, map)), _, _) => map,
+            (Some(loaded), _, _) => loaded.map,
             (None, _, Some(goal)) => session.watch("range", |control| job::first_guess(volume, goal, control))?,
             (None, Some(tau), None) => ToleranceMap::uniform(&volume.shape, tau)?,
             (None, None, None) => {
@@ -74,7 +77,7 @@ impl ToleranceArgs {
                 return Err(error.remedy("use --abs, --rel, --range, --roi, --psnr or --ratio").into());
             }
         };
-        let mut resolved = Resolved { map, extent, roi, found: None };
+        let mut resolved = Resolved { map, extent, roi, found: None, remarks };
         if let Some(goal) = goal {
             let carried = carried(resolved.roi.clone());
             let found = session.watch("search", |control| {
@@ -91,13 +94,29 @@ impl ToleranceArgs {
     }
 }
 
-/// Reads a spec and binds it to a volume.
-pub fn load_roi(path: &Path, volume: &Volume, session: &Session) -> Result<(RoiSpec, ToleranceMap)> {
+/// A spec bound to a volume.
+pub struct Loaded {
+    /// With positions that count from the volume's first node.
+    pub spec: RoiSpec,
+    pub map: ToleranceMap,
+    /// What was told of the regions.
+    pub remarks: Vec<String>,
+}
+
+/// Reads a spec and binds it to a volume. Where that is a box of the file's, `corner` is the box's first node per axis (else it is
+/// empty): positions in the spec are those of the file.
+pub fn load_roi(path: &Path, (volume, corner): (&Volume, &[usize]), session: &Session) -> Result<Loaded> {
     let spec = RoiSpec::load(path)?;
     let stats = session.watch("statistics", |control| Stats::of(volume, control))?;
     let in_spec = |e: Error| e.in_file(path);
-    let map = session.watch("regions", |control| spec.resolve(volume, &stats, control).map_err(in_spec))?;
-    Ok((spec, map))
+    let (spec, mut remarks) =
+        if corner.is_empty() { (spec, Vec::new()) } else { spec.in_box(corner, &volume.shape).map_err(in_spec)? };
+    let analysis = Analysis::new(volume.clone(), stats);
+    let (map, told) = session.watch("regions", |control| spec.resolve_told(&analysis, control).map_err(in_spec))?;
+    remarks.extend(told);
+    let remarks: Vec<String> = remarks.iter().map(|remark| format!("{}: {remark}", path.display())).collect();
+    remarks.iter().for_each(|remark| session.warn(remark));
+    Ok(Loaded { spec, map, remarks })
 }
 
 fn found_report(goal: Goal, found: &job::Found) -> (Value, String) {
@@ -145,9 +164,10 @@ fn tau_json(tau: f64) -> Value {
 /// The same as a table.
 pub fn tiers_text(map: &ToleranceMap, extent: &Extent) -> String {
     let total = map.tier_of_block.len();
-    let width = map.tiers.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).max(4);
+    let names: Vec<String> = map.tiers.iter().map(|t| plain(&t.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(4);
     let mut out = format!("{:width$}  {:>12}  {:>12}  {:>12}  blocks\n", "tier", "tolerance", "of max|u|", "of range");
-    for (tier, blocks) in map.tiers.iter().zip(map.blocks_per_tier()) {
+    for ((tier, name), blocks) in map.tiers.iter().zip(&names).zip(map.blocks_per_tier()) {
         let share = 100.0 * blocks as f64 / total as f64;
         let relative = |base: f64| if base > 0.0 { format!("{:.4e}", tier.tau / base) } else { "-".into() };
         let (tau, rel, range) = match tier.tau {
@@ -155,7 +175,7 @@ pub fn tiers_text(map: &ToleranceMap, extent: &Extent) -> String {
             t if t.is_infinite() => ("ignore".into(), "-".into(), "-".into()),
             t => (format!("{t:.6e}"), relative(extent.max_abs()), relative(extent.range())),
         };
-        let _ = writeln!(out, "{:width$}  {tau:>12}  {rel:>12}  {range:>12}  {blocks} ({share:.1} %)", tier.name);
+        let _ = writeln!(out, "{name:width$}  {tau:>12}  {rel:>12}  {range:>12}  {blocks} ({share:.1} %)");
     }
     out
 }

@@ -24,6 +24,7 @@ impl Found<'_> {
         value["steps"] = json!(self.info.steps());
         value["min"] = json!(self.extent.map(|e| e.min));
         value["max"] = json!(self.extent.map(|e| e.max));
+        value["range_of_step"] = json!(self.extent.filter(|_| self.info.steps() > 1).map(|_| 0));
         value["suspected_missing"] = json!(self.suspect);
         value["remarks"] = json!(self.remarks);
         Ok(value)
@@ -137,7 +138,7 @@ fn row(found: &Found) -> Vec<String> {
         found.name().to_owned(),
         info.stored.clone(),
         info.units.clone().unwrap_or_default(),
-        found.range().unwrap_or_default(),
+        found.range().map_or(String::new(), |range| if info.steps() > 1 { format!("step 0: {range}") } else { range }),
         found.missing().map_or(String::new(), |m| format!("missing {m}")),
         info.long_name.clone().filter(|name| name != &info.name).unwrap_or_default(),
     ]

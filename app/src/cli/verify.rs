@@ -4,6 +4,7 @@ use super::args::{DeviceArg, Input};
 use super::compress::recorded_input;
 use super::parse;
 use super::progress::Session;
+use super::text::plain;
 use anyhow::Result;
 use blockmgard::Error;
 use blockmgard::job;
@@ -119,7 +120,13 @@ fn text(report: &Report) -> String {
         let _ = writeln!(
             out,
             "{}: tolerance {:.6e}, {} values, largest error {:.6e} ({:.6} of it), PSNR {:.2} dB, {} violations",
-            tier.name, tier.tau, tier.values, tier.max_error, tier.max_error_over_tau, tier.psnr_db, tier.violations
+            plain(&tier.name),
+            tier.tau,
+            tier.values,
+            tier.max_error,
+            tier.max_error_over_tau,
+            tier.psnr_db,
+            tier.violations
         );
     }
     out

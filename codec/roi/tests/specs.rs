@@ -193,3 +193,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn names_that_no_table_bears_are_refused() {
+    let named = |name: &str| {
+        PAPER
+            .replace("name = \"strict\"", &format!("name = \"{name}\""))
+            .replace("tier = \"strict\"", "tier = \"normal\"")
+    };
+    let long = "x".repeat(65_600);
+    for (name, why) in
+        [(long.as_str(), "65600 characters"), ("a\\u001b[2Jb", "control character"), ("a\\nb", "control character")]
+    {
+        let found = error(&named(name));
+        assert!(
+            found.contains(why) && found.len() < 300 && !found.contains('\u{1b}') && !found.contains('\n'),
+            "{found}"
+        );
+    }
+    assert!(RoiSpec::parse(&named("Strömung 数据")).is_ok() && RoiSpec::parse(&named(&"x".repeat(200))).is_ok());
+    assert!(error(&PAPER.replace("name = \"lowest 15 %\"", "name = \"a\\tb\"")).contains("region name"));
+    let unknown = error(&PAPER.replace("tier = \"normal\"", &format!("tier = \"{long}\"")));
+    assert!(unknown.contains("there is no tier") && unknown.len() < 300, "{unknown}");
+}

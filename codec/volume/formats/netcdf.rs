@@ -3,7 +3,7 @@
 use super::cf::CfAttributes;
 use super::netcdf_boxes::{NcBoxes, error};
 use super::packing::Packing;
-use super::spacing::{Axis, place};
+use super::spacing::{Axis, axis_attributes, place};
 use super::tiled::tiled_values;
 use crate::volume::{
     DType, Dataset, FileMap, Format, OpenHints, StoredType, VariableInfo, Volume, default_axes, missing_bits,
@@ -143,6 +143,14 @@ impl Dataset for NcDataset {
         }
         Ok(volume)
     }
+    fn unread_type(&self, name: &str) -> Option<String> {
+        let file = hdf5_reader::Hdf5File::open(&self.source).ok()?;
+        Some(match file.dataset(&format!("/{name}")).ok()?.dtype() {
+            hdf5_reader::Datatype::FloatingPoint { size, .. } => format!("{}-bit floats", 8 * usize::from(*size)),
+            hdf5_reader::Datatype::Compound { .. } => "compounds".into(),
+            _ => "neither floats nor integers of 8 to 64 bits".into(),
+        })
+    }
 }
 
 impl NcDataset {
@@ -236,7 +244,12 @@ fn describe(
     let axes: Vec<String> =
         dims().map(|(d, plain)| if nameless(&d.name, d.size) { plain.clone() } else { d.name.clone() }).collect();
     let placed = var.dimensions.iter().zip(&axes).map(|(d, axis)| match coordinates(file, scope, &d.name, d.size) {
-        Some((nodes, units)) => Axis { name: axis.clone(), nodes: Some(nodes), units },
+        Some((nodes, var)) => Axis {
+            name: axis.clone(),
+            nodes: Some(nodes),
+            units: text(var, "units"),
+            attributes: axis_attributes(|name| text(var, name)),
+        },
         None => Axis::new(axis, None),
     });
     let placed = placed.collect();
@@ -256,14 +269,15 @@ fn describe(
         origin: None,
         coordinates: Vec::new(),
         axis_units: Vec::new(),
+        axis_attributes: Vec::new(),
         notes: packing.notes(stored),
     };
     place(&mut info, placed);
     info
 }
 
-/// Values and units of the coordinate variable of a dimension, looked for in the group and those around it.
-fn coordinates(file: &NcFile, scope: &str, dimension: &str, size: u64) -> Option<(Vec<f64>, Option<String>)> {
+/// Values of the coordinate variable of a dimension, and the variable, looked for in the group and those around it.
+fn coordinates<'a>(file: &'a NcFile, scope: &str, dimension: &str, size: u64) -> Option<(Vec<f64>, &'a NcVariable)> {
     if size > MAX_COORDINATES {
         return None;
     }
@@ -278,7 +292,7 @@ fn coordinates(file: &NcFile, scope: &str, dimension: &str, size: u64) -> Option
                 .is_some_and(|n| n.starts_with("This is a netCDF dimension but not a netCDF variable"));
             let values = stored_type(&var.dtype).filter(|_| !bare && var.dimensions[0].size == size);
             let nodes = values.and_then(|_| file.read_variable_unpacked(&path).ok())?;
-            return Some((nodes.iter().copied().collect(), text(var, "units")));
+            return Some((nodes.iter().copied().collect(), var));
         }
         scope = match group.rsplit_once('/') {
             Some((parent, _)) => Some(parent),

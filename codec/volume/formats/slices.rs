@@ -74,6 +74,7 @@ impl SliceStack {
             origin: None,
             coordinates: Vec::new(),
             axis_units: Vec::new(),
+            axis_attributes: Vec::new(),
             notes: shape.stored.conversion_note().into_iter().collect(),
         };
         let infos = (0..shape.channels).map(info).collect();

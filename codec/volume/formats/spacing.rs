@@ -1,6 +1,6 @@
 //! Spacing and origin of axes that list their coordinates, and the coordinates themselves where spacing cannot say them.
 
-use crate::volume::VariableInfo;
+use crate::volume::{AXIS_ATTRIBUTES, AxisAttributes, VariableInfo};
 
 /// Coordinates of a longer uneven axis are not kept: every stream of the volume would carry them.
 const MAX_KEPT: usize = 1 << 16;
@@ -11,11 +11,17 @@ pub struct Axis {
     /// Where its nodes are, when the file tells.
     pub nodes: Option<Vec<f64>>,
     pub units: Option<String>,
+    pub attributes: AxisAttributes,
+}
+
+/// The attributes of coordinates that are kept, of those that `text` finds.
+pub fn axis_attributes(text: impl Fn(&str) -> Option<String>) -> AxisAttributes {
+    AXIS_ATTRIBUTES.iter().filter_map(|&name| Some((name.to_owned(), text(name)?))).collect()
 }
 
 impl Axis {
     pub fn new(name: &str, nodes: Option<Vec<f64>>) -> Self {
-        Self { name: name.to_owned(), nodes, units: None }
+        Self { name: name.to_owned(), nodes, units: None, attributes: AxisAttributes::new() }
     }
     /// The axis of the cells between its nodes.
     pub fn centres(mut self) -> Self {
@@ -47,8 +53,10 @@ pub fn place(info: &mut VariableInfo, axes: Vec<Axis>) {
     let count = axes.len();
     let (mut spacing, mut origin, mut found) = (vec![1.0; count], vec![0.0; count], false);
     let (mut coordinates, mut units) = (vec![Vec::new(); count], vec![String::new(); count]);
+    let mut attributes = vec![AxisAttributes::new(); count];
     for (a, axis) in axes.into_iter().enumerate() {
         units[a] = axis.units.unwrap_or_default();
+        attributes[a] = axis.attributes;
         let Some(nodes) = axis.nodes.filter(|n| !n.is_empty()) else { continue };
         if let Some(even) = even_spacing(&nodes) {
             (spacing[a], origin[a]) = even;
@@ -70,6 +78,7 @@ pub fn place(info: &mut VariableInfo, axes: Vec<Axis>) {
     }
     info.coordinates = if uneven { coordinates } else { Vec::new() };
     info.axis_units = if units.iter().any(|u| !u.is_empty()) { units } else { Vec::new() };
+    info.axis_attributes = if attributes.iter().any(|a| !a.is_empty()) { attributes } else { Vec::new() };
 }
 
 #[cfg(test)]

@@ -132,6 +132,7 @@ pub fn describe(name: &str, extents: Vec<usize>, array: &StridedArray, hints: &O
         origin: None,
         coordinates: Vec::new(),
         axis_units: Vec::new(),
+        axis_attributes: Vec::new(),
         notes: array.packing.notes(array.stored),
     }
 }

@@ -3,7 +3,7 @@
 //! Read here and not through the `zarrs` crate: its chunks of gzip, zlib and zstd unpack without a limit (a chunk of 10 MB
 //! may become 10 GB), and it adds some 200 crates and minutes of compilation for what takes a few hundred lines.
 
-use super::spacing::{Axis, place};
+use super::spacing::{Axis, axis_attributes, place};
 use super::tiled::{BoxReader, tiled_values};
 use super::zarr_boxes::{ZarrArray, ZarrBoxes, chunk_bytes};
 use super::zarr_meta::ArrayMeta;
@@ -159,6 +159,7 @@ fn describe(array: &ZarrArray, all: &[ZarrArray], path: &Path, hints: &OpenHints
         name: name.clone(),
         nodes: coordinates(name),
         units: coordinate_array(name).and_then(|a| a.meta.text("units")),
+        attributes: axis_attributes(|key| coordinate_array(name)?.meta.text(key)),
     });
     let placed = placed.collect();
     let mut info = VariableInfo {
@@ -175,6 +176,7 @@ fn describe(array: &ZarrArray, all: &[ZarrArray], path: &Path, hints: &OpenHints
         origin: None,
         coordinates: Vec::new(),
         axis_units: Vec::new(),
+        axis_attributes: Vec::new(),
         notes: array.packing.notes(meta.stored),
     };
     place(&mut info, placed);

@@ -42,6 +42,9 @@ fn build(payload: &Payload) -> Result<NcFileBuilder> {
             if let Some(units) = payload.meta.axis_units.get(a).filter(|u| !u.is_empty()) {
                 b.add_variable_attribute(id, "units", chars(units)).map_err(error)?;
             }
+            for (key, text) in payload.meta.axis_attributes.get(a).into_iter().flatten() {
+                b.add_variable_attribute(id, key, chars(text)).map_err(error)?;
+            }
             b.write_variable(id, &payload.nodes(a)).map_err(error)?;
         }
     }

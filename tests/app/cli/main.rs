@@ -1,6 +1,7 @@
 //! The program as scripts use it: names, exit codes, JSON, files that appear whole or not at all.
 
 mod limits;
+mod regions;
 mod support;
 
 use serde_json::Value;

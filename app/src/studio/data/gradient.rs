@@ -1,20 +1,20 @@
-//! Gradient magnitude by central differences over the spacing of the nodes, one-sided at the faces.
+//! Gradient magnitude by central differences over the distances of the nodes, one-sided at the faces.
 
 use super::slice::{Geometry, read_texels};
-use blockmgard::volume::{Field, Values};
+use blockmgard::volume::{Field, NodeSteps, Values};
 use blockmgard::{Element, Result, with_values};
 
 /// The gradient magnitude of a volume as a field of its own, computed as it is read.
 pub struct GradientField {
     values: Values,
     n: [usize; 3],
-    spacing: [f64; 3],
+    steps: NodeSteps,
 }
 
 impl GradientField {
-    pub fn new(values: Values, spacing: [f64; 3]) -> Self {
+    pub fn new(values: Values, steps: NodeSteps) -> Self {
         let n = with_values!(&values, field => field.extents());
-        Self { values, n, spacing }
+        Self { values, n, steps }
     }
 }
 
@@ -23,11 +23,28 @@ impl Field<f64> for GradientField {
         self.n
     }
     fn read_row(&self, z: usize, y: usize, x0: usize, out: &mut [f64]) -> Result<()> {
-        with_values!(&self.values, field => gradient_row(&**field, self.spacing, [z, y, x0], out))
+        with_values!(&self.values, field => gradient_row(&**field, &self.steps, [z, y, x0], out))
     }
 }
 
-fn gradient_row<T: Element>(field: &dyn Field<T>, h: [f64; 3], [z, y, x0]: [usize; 3], out: &mut [f64]) -> Result<()> {
+/// What the difference between the nodes `b` and `a` around `p` is multiplied by.
+fn scale(steps: &NodeSteps, axis: usize, p: usize, [b, a]: [usize; 2]) -> f64 {
+    let [before, both, after] = steps.per_step(axis, p);
+    if a == p {
+        before
+    } else if b == p {
+        after
+    } else {
+        both
+    }
+}
+
+fn gradient_row<T: Element>(
+    field: &dyn Field<T>,
+    steps: &NodeSteps,
+    [z, y, x0]: [usize; 3],
+    out: &mut [f64],
+) -> Result<()> {
     let n = field.extents();
     let len = out.len();
     out.fill(0.0);
@@ -39,7 +56,7 @@ fn gradient_row<T: Element>(field: &dyn Field<T>, h: [f64; 3], [z, y, x0]: [usiz
             let at = |v: usize| if axis == 0 { (v, y) } else { (z, v) };
             field.read_row(at(a).0, at(a).1, x0, &mut up)?;
             field.read_row(at(b).0, at(b).1, x0, &mut down)?;
-            let scale = 1.0 / ((a - b) as f64 * h[axis]);
+            let scale = scale(steps, axis, p, [b, a]);
             for (o, (u, d)) in out.iter_mut().zip(up.iter().zip(&down)) {
                 *o += ((u.to_f64() - d.to_f64()) * scale).powi(2);
             }
@@ -52,7 +69,7 @@ fn gradient_row<T: Element>(field: &dyn Field<T>, h: [f64; 3], [z, y, x0]: [usiz
         let x = x0 + i;
         let (a, b) = ((x + 1).min(n[2] - 1), x.saturating_sub(1));
         if a > b {
-            *o += ((row[a - first].to_f64() - row[b - first].to_f64()) / ((a - b) as f64 * h[2])).powi(2);
+            *o += ((row[a - first].to_f64() - row[b - first].to_f64()) * scale(steps, 2, x, [b, a])).powi(2);
         }
         *o = o.sqrt();
     }
@@ -60,8 +77,8 @@ fn gradient_row<T: Element>(field: &dyn Field<T>, h: [f64; 3], [z, y, x0]: [usiz
 }
 
 /// Gradient magnitude of every texel of a slice.
-pub fn slice_gradient(values: &Values, spacing: [f64; 3], g: &Geometry) -> Result<Vec<f64>> {
-    read_texels(&GradientField::new(values.clone(), spacing), g)
+pub fn slice_gradient(values: &Values, steps: &NodeSteps, g: &Geometry) -> Result<Vec<f64>> {
+    read_texels(&GradientField::new(values.clone(), steps.clone()), g)
 }
 
 #[cfg(test)]
@@ -85,7 +102,7 @@ mod tests {
         let values = Values::F32(Arc::new(Plane));
         for axis in 0..3 {
             let g = Geometry::covering([5, 1, 7], axis, 0, [0; 2], [9; 2]);
-            let got = slice_gradient(&values, [1.0, 1.0, 2.0], &g).unwrap();
+            let got = slice_gradient(&values, &NodeSteps::even([1.0, 1.0, 2.0]), &g).unwrap();
             assert!(got.iter().all(|v| (v - 5.0).abs() < 1e-9), "axis {axis}: {got:?}");
         }
     }

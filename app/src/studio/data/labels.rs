@@ -4,7 +4,7 @@ use super::gradient::slice_gradient;
 use super::slice::{Geometry, plane_axes, read_texels};
 use crate::studio::roi::block_mask::BlockMask;
 use crate::studio::roi::model::RegionKind;
-use blockmgard::volume::Values;
+use blockmgard::volume::{NodeSteps, Values};
 use blockmgard::{Element, Result, with_values};
 
 /// One switched-on region, with thresholds resolved to values.
@@ -20,7 +20,7 @@ pub struct LabelRegion {
 #[derive(Clone)]
 pub struct LabelInput {
     pub values: Values,
-    pub spacing: [f64; 3],
+    pub steps: NodeSteps,
     pub regions: Vec<LabelRegion>,
     /// Rank of each tier, larger = stricter.
     pub strictness: Vec<usize>,
@@ -35,7 +35,7 @@ pub struct Labels {
 
 /// Paints the regions from loose to strict, so that the strictest wins.
 pub fn label_slice(input: &LabelInput, g: &Geometry) -> Result<Labels> {
-    let LabelInput { values, spacing, regions, strictness } = input;
+    let LabelInput { values, steps, regions, strictness } = input;
     let mut order: Vec<&LabelRegion> = regions.iter().collect();
     order.sort_by_key(|r| strictness.get(r.tier as usize));
     let mut texels = vec![0u8; g.size[0] * g.size[1]];
@@ -53,7 +53,7 @@ pub fn label_slice(input: &LabelInput, g: &Geometry) -> Result<Labels> {
             }
             RegionKind::Gradient { .. } => {
                 label_interval(
-                    &slice_gradient(values, *spacing, g)?,
+                    &slice_gradient(values, steps, g)?,
                     region.interval[0],
                     region.interval[1],
                     label,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn input(values: &Values, regions: Vec<LabelRegion>) -> LabelInput {
-        LabelInput { values: values.clone(), spacing: [1.0; 3], regions, strictness: vec![0, 1, 2] }
+        LabelInput { values: values.clone(), steps: NodeSteps::even([1.0; 3]), regions, strictness: vec![0, 1, 2] }
     }
 
     #[test]

@@ -27,6 +27,7 @@ impl MemoryDataset {
             origin: meta.origin.clone(),
             coordinates: meta.coordinates.clone(),
             axis_units: meta.axis_units.clone(),
+            axis_attributes: meta.axis_attributes.clone(),
             notes: vec![],
         };
         Self { variables: [variable], volume }

@@ -11,7 +11,7 @@ use crate::studio::roi::shape::Shape as Raster;
 use crate::studio::roi::spec::resolved;
 use anyhow::Context as _;
 use blockmgard::roi::Analysis;
-use blockmgard::volume::{Field, Values};
+use blockmgard::volume::{Field, NodeSteps, Values};
 use blockmgard::{Control, Element, Shape, with_values};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ impl State {
     pub(super) fn cover_missing(&mut self) {
         let Some(document) = &self.document else { return };
         let (shape, values) = (document.volume.shape, document.shown.clone());
-        let (spacing, generation) = (document.spacing(), self.generation);
+        let (steps, generation) = (document.steps(), self.generation);
         let waiting: Vec<(RegionId, RegionKind)> =
             self.roi.regions.iter().filter(|r| r.coverage.is_none()).map(|r| (r.id, r.kind.clone())).collect();
         self.need_gradient();
@@ -35,8 +35,9 @@ impl State {
             // Without block extremes there is nothing to do yet; their job comes back here.
             let Some(stats) = stats else { continue };
             let values = values.clone();
+            let steps = steps.clone();
             self.jobs.spawn("Finding blocks", move |control| {
-                let blocks = cover(&kind, interval, &shape, &values, spacing, &stats, control)?;
+                let blocks = cover(&kind, interval, &shape, &values, &steps, &stats, control)?;
                 let done: Done<State> = Box::new(move |state: &mut State| {
                     if state.generation == generation && state.interval_of(&kind) == interval {
                         if let Some(region) = state.roi.region_mut(id) {
@@ -96,7 +97,7 @@ fn cover(
     interval: [f64; 2],
     shape: &Shape,
     values: &Values,
-    spacing: [f64; 3],
+    steps: &NodeSteps,
     stats: &BlockStats,
     control: &Control,
 ) -> anyhow::Result<Coverage> {
@@ -106,7 +107,7 @@ fn cover(
             with_values!(values, field => cover_interval(&**field, stats, interval, control))
         }
         RegionKind::Gradient { .. } => {
-            cover_interval(&GradientField::new(values.clone(), spacing), stats, interval, control)
+            cover_interval(&GradientField::new(values.clone(), steps.clone()), stats, interval, control)
         }
         RegionKind::Box(_) | RegionKind::Ellipsoid(_) | RegionKind::Polygon(_) => {
             let raster = kind.geometry().context("the region has no shape")?;

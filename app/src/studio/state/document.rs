@@ -7,7 +7,7 @@ use crate::studio::data::stats::BlockStats;
 use crate::studio::data::stream_file::{self, StreamFacts};
 use crate::studio::roi::shown_name;
 use anyhow::Context as _;
-use blockmgard::volume::{self, Dataset, OpenHints, Stats, StoredType, Values, Volume};
+use blockmgard::volume::{self, Dataset, NodeSteps, OpenHints, Stats, StoredType, Values, Volume};
 use blockmgard::{Control, Element, with_values};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,6 +124,11 @@ impl Document {
             let s = if a >= lead { given.get(a - lead).copied().unwrap_or(1.0).abs() } else { 1.0 };
             if s.is_finite() && s > 0.0 { s } else { 1.0 }
         })
+    }
+
+    /// How far the nodes lie apart, uneven axes by their coordinates.
+    pub fn steps(&self) -> NodeSteps {
+        NodeSteps::of(&self.volume.meta, self.volume.shape.n)
     }
 
     /// Names of the three axes, slowest first.

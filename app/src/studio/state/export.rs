@@ -193,7 +193,7 @@ impl State {
         };
         Some(LabelInput {
             values: document.shown.clone(),
-            spacing: document.spacing(),
+            steps: document.steps(),
             regions: self.roi.regions.iter().filter(|r| r.on).map(region).collect(),
             strictness: self.roi.strictness(max_abs, range),
         })

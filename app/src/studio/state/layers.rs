@@ -96,7 +96,7 @@ impl State {
         let hi = [hi[0].clamp(lo[0] + 1, extents[au]), hi[1].clamp(lo[1] + 1, extents[av])];
         let geometry = Geometry::covering(extents, axis, self.crosshair[axis], lo, hi);
         let gradient = self.preview_threshold().is_some_and(|p| p.gradient) && slot == 0;
-        let values = self.document.as_ref().filter(|_| gradient).map(|d| (d.shown.clone(), d.spacing()));
+        let values = self.document.as_ref().filter(|_| gradient).map(|d| (d.shown.clone(), d.steps()));
         let id = self.layer_id(choice);
         self.slices.want((axis, slot), geometry, id, layer, values);
     }

@@ -245,9 +245,9 @@ impl State {
         if self.jobs.is_running("Gradient statistics") {
             return;
         }
-        let (values, spacing, generation) = (document.shown.clone(), document.spacing(), self.generation);
+        let (values, steps, generation) = (document.shown.clone(), document.steps(), self.generation);
         self.jobs.spawn("Gradient statistics", move |control| {
-            let gradient = GradientField::new(values, spacing);
+            let gradient = GradientField::new(values, steps);
             let stats = Stats::of_field(&gradient, Validity::new(&Missing::default()), control)?;
             let blocks = BlockStats::compute(&gradient, control)?;
             let info = Arc::new(GradientInfo { stats, blocks: Arc::new(blocks) });

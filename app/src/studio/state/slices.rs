@@ -4,7 +4,7 @@ use crate::studio::data::gradient::slice_gradient;
 use crate::studio::data::labels::{LabelInput, Labels, label_slice};
 use crate::studio::data::slice::{Geometry, Layer, SliceImage};
 use crate::studio::worker::Worker;
-use blockmgard::volume::Values;
+use blockmgard::volume::{NodeSteps, Values};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl Slices {
         geometry: Geometry,
         layer_id: u64,
         layer: Layer,
-        gradient_of: Option<(Values, [f64; 3])>,
+        gradient_of: Option<(Values, NodeSteps)>,
     ) {
         let wanted = Wanted { geometry, layer: layer_id, gradient: gradient_of.is_some() };
         if self.asked.get(&slot) == Some(&wanted) {
@@ -81,8 +81,8 @@ impl Slices {
         self.worker.request(LoadKey::Slice(slot), move || {
             let load = || {
                 let mut image = layer.image(geometry)?;
-                if let Some((values, spacing)) = gradient_of {
-                    image.aux = Some(slice_gradient(&values, spacing, &geometry)?.iter().map(|&g| g as f32).collect());
+                if let Some((values, steps)) = gradient_of {
+                    image.aux = Some(slice_gradient(&values, &steps, &geometry)?.iter().map(|&g| g as f32).collect());
                 }
                 Ok(Arc::new(image))
             };

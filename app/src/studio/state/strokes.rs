@@ -172,7 +172,7 @@ impl State {
         let values = match self.tools.threshold_of {
             ThresholdOf::Value => document.shown.clone(),
             ThresholdOf::Gradient => {
-                Values::F64(Arc::new(GradientField::new(document.shown.clone(), document.spacing())))
+                Values::F64(Arc::new(GradientField::new(document.shown.clone(), document.steps())))
             }
         };
         for z in bounds.lo[0]..bounds.hi[0] {
