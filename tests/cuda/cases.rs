@@ -125,7 +125,7 @@ impl Case {
         let mut case = Self::of(r, seed, n).in_hybrid_mode();
         let global_levels = case.params.global_levels.max(2);
         case.params = Params { local_levels: 1, global_levels, basis: Basis::Hierarchical, ..case.params };
-        if seed % 2 == 0 {
+        if seed.is_multiple_of(2) {
             // so near to the rounding of the values that some nodes are missed
             case.double = false;
             case.map = ToleranceMap::uniform(&blockmgard::Shape::new(&n).unwrap(), 3e-6).unwrap();
