@@ -4,9 +4,9 @@ use super::support::*;
 use blockmgard::roi::{Grow, RegionShape, RoiSpec};
 
 const SPEC: &str = r#"
-background = "bg\u001b[31m"
+background = "bg"
 [[tier]]
-name = "bg\u001b[31m"
+name = "bg"
 tolerance.rel = 1e-2
 [[tier]]
 name = "core"
@@ -125,10 +125,15 @@ fn an_imported_mask_is_exported_as_its_file() {
 }
 
 #[test]
-fn control_characters_of_names_are_shown_as_escapes() {
+fn control_characters_of_names_are_shown_as_escapes_and_refused_in_a_spec() {
     let folder = tempfile::tempdir().unwrap();
     let mut h = with_spec(folder.path());
-    assert_eq!(h.state().state.roi.tiers[0].name, "bg\\u{1b}[31m");
+    let (bad, roi) = (folder.path().join("bad.toml"), h.state().state.roi.regions.len());
+    std::fs::write(&bad, SPEC.replace("\"bg\"", r#""bg\u001b[31m""#)).unwrap();
+    h.state_mut().state.apply(Command::OpenProject(bad));
+    settle(&mut h);
+    assert_eq!(h.state().state.roi.regions.len(), roi);
+    assert!(h.state().state.notices.iter().any(|n| format!("{n:?}").contains("control character")));
     let id = h.state().state.roi.regions[0].id;
     h.state_mut().state.apply(Command::RenameRegion(id, "a\u{7}b".into()));
     assert_eq!(h.state().state.roi.regions[0].name, "a\\u{7}b");
