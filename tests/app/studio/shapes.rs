@@ -133,7 +133,7 @@ fn control_characters_of_names_are_shown_as_escapes_and_refused_in_a_spec() {
     h.state_mut().state.apply(Command::OpenProject(bad));
     settle(&mut h);
     assert_eq!(h.state().state.roi.regions.len(), roi);
-    assert!(h.state().state.notices.iter().any(|n| format!("{n:?}").contains("control character")));
+    assert!(h.state().state.open_error.as_ref().unwrap().text.contains("control character"));
     let id = h.state().state.roi.regions[0].id;
     h.state_mut().state.apply(Command::RenameRegion(id, "a\u{7}b".into()));
     assert_eq!(h.state().state.roi.regions[0].name, "a\\u{7}b");
