@@ -116,16 +116,6 @@ impl Document {
         }
     }
 
-    /// Distance between nodes per axis, 1 where unknown.
-    pub fn spacing(&self) -> [f64; 3] {
-        let given = self.volume.meta.spacing.clone().unwrap_or_default();
-        let lead = 3usize.saturating_sub(given.len());
-        std::array::from_fn(|a| {
-            let s = if a >= lead { given.get(a - lead).copied().unwrap_or(1.0).abs() } else { 1.0 };
-            if s.is_finite() && s > 0.0 { s } else { 1.0 }
-        })
-    }
-
     /// How far the nodes lie apart, uneven axes by their coordinates.
     pub fn steps(&self) -> NodeSteps {
         NodeSteps::of(&self.volume.meta, self.volume.shape.n)
